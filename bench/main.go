@@ -78,15 +78,14 @@ func bench(runner measure.Runner, sel selection, dir string) error {
 	if err != nil {
 		return err
 	}
-	book.On(report.ThisMachine())
-	book.Peers, book.Rounds = peers, runner.Rounds
+	book.Peers = peers
+	machine := report.ThisMachine()
 	for _, s := range chosen {
-		rows, trips, err := s.run(runner, sel, book.Seen)
+		rows, trips, err := s.run(runner, sel, book.Seen[machine.CPU])
 		if err != nil {
 			return fmt.Errorf("suite %s: %w", s.name, err)
 		}
-		book.Seen = book.Seen.With(trips)
-		book.Replace(s.name, rows, trips)
+		book.Replace(s.name, rows, report.Run{Machine: machine, Rounds: runner.Rounds, Trips: trips})
 		if runner.Once || sel.only != "" {
 			continue
 		}

@@ -21,6 +21,7 @@ type Attempt struct {
 	slow  *slowdown // of the session; nil if there is none
 	round uint64    // of slow, when the attempt began
 	beat  func()    // triggers a heartbeat; nil without a session
+	queue *Queue    // nil without a session
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called
@@ -31,6 +32,8 @@ type Attempt struct {
 	stored     int           // the number of them that the store has, or has a later one of
 	more       chan struct{} // closed when stored grows; nil if nothing waits for that
 	result     []byte
+	inTx       bool // Outcome has been called
+	returned   bool // the handler has returned
 }
 
 // leaseOf identifies a lease. Tokens are unique within a task only.
@@ -115,6 +118,23 @@ func (a *Attempt) Return(value any) error {
 	return nil
 }
 
+// Outcome returns the outcome that the attempt has if its handler returns err now, with what
+// the handler has reported. It is for a store that settles the attempt in a transaction of the
+// handler, such as pgstore.SettleTx of package queue/pgstore. What the handler returns after
+// a call of Outcome counts only if no such transaction has committed. Without a [Queue], and
+// after the handler has returned, there is no outcome: it has no token.
+func (a *Attempt) Outcome(err error) Outcome {
+	a.mu.Lock()
+	ctx := a.handling
+	if a.queue == nil || ctx == nil || a.returned {
+		a.mu.Unlock()
+		return Outcome{ID: a.ID}
+	}
+	a.inTx = true
+	a.mu.Unlock()
+	return a.queue.outcome(ctx, a, err)
+}
+
 // Reported is what a handler has reported so far.
 type Reported struct {
 	Progress   Progress
@@ -165,6 +185,13 @@ func (a *Attempt) starts(handling *stoppable) bool {
 	defer a.mu.Unlock()
 	a.handling = handling
 	return a.ended == nil
+}
+
+// returns records that the handler has returned.
+func (a *Attempt) returns() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.returned = true
 }
 
 // end ends the handler's context, or prevents the call of the handler.

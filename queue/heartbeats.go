@@ -61,7 +61,7 @@ func (s *session) heartbeat(ctx context.Context) {
 	}
 	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
-		if !r.ordered(answers[i].Stop) {
+		if !answers[i].Missing && !r.ordered(answers[i].Stop) {
 			r.acknowledged(saved[i])
 			s.extend(r, until)
 		}

@@ -41,21 +41,29 @@ func (k Kind[T]) Submit(ctx context.Context, q *Queue, args T, o Options) (Recei
 // Prepare makes a task of the kind for [Queue.Submit], with an ID that other tasks can
 // name. Errors: [ErrInvalid] if args cannot be JSON.
 func (k Kind[T]) Prepare(q *Queue, args T, o Options) (NewTask, error) {
-	spec, err := k.Spec(args, o)
+	payload, err := k.payload(args)
 	if err != nil {
 		return NewTask{}, err
 	}
-	return q.Prepare(spec), nil
+	return NewTask{ID: q.NewID(), Spec: Spec{Kind: string(k), Payload: payload, Options: o}}, nil
 }
 
 // Spec makes the part of a task that its submitter sets, for a [Schedule]. Errors:
 // [ErrInvalid] if args cannot be JSON.
 func (k Kind[T]) Spec(args T, o Options) (Spec, error) {
-	payload, err := json.Marshal(args)
+	payload, err := k.payload(args)
 	if err != nil {
-		return Spec{}, fmt.Errorf("%w: payload of a task of kind %q: %w", ErrInvalid, k, err)
+		return Spec{}, err
 	}
 	return Spec{Kind: string(k), Payload: payload, Options: o}, nil
+}
+
+func (k Kind[T]) payload(args T) ([]byte, error) {
+	payload, err := json.Marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("%w: payload of a task of kind %q: %w", ErrInvalid, k, err)
+	}
+	return payload, nil
 }
 
 // Handle sets the handler of the kind for the Runs of this queue; see [Handler] for

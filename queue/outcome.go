@@ -14,7 +14,7 @@ import (
 func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	o := Outcome{ID: a.lease.id, Token: a.lease.token, Checkpoint: a.checkpoint}
+	o := Outcome{ID: a.lease.id, Token: a.lease.token, Checkpoint: a.checkpoint, InTx: a.inTx}
 	if err == nil {
 		o.Kind, o.Result = OutcomeSuccess, a.result
 		return o

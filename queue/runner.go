@@ -62,6 +62,7 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	for i := range tasks {
 		attempts[i] = &Attempt{
 			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, beat: s.q.heartbeatNow,
+			queue: s.q,
 		}
 		if late {
 			attempts[i].end(ErrStale)
@@ -90,6 +91,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	a.slow, a.round = &s.slow, s.slow.round.Load()
 	err := errExited
 	defer func() { // even if the handler calls runtime.Goexit
+		a.returns()
 		o := s.q.outcome(ctx, a, err)
 		s.heed(a, o.Kind, err)
 		s.outcomes <- o

@@ -17,6 +17,16 @@ type Stats struct {
 	// Nodes are the processes that share a store on a database server, by name; nil for
 	// other stores. A process that has gone is listed for some seconds longer.
 	Nodes []Node `json:"nodes,omitempty"`
+	// Groups are the groups of queues, each with a leader of its own; nil if there is one.
+	Groups []Group `json:"groups,omitempty"`
+}
+
+// Group is a group of queues with a store and a leader of its own. It is not the FIFO group
+// of [Options.Group].
+type Group struct {
+	Name   string   `json:"name"`
+	Queues []string `json:"queues,omitempty"` // empty for the default group, which has all other queues
+	Lead   *Lead    `json:"lead,omitempty"`   // nil if it is not known
 }
 
 // Node is a process that shares a store on a database server.

@@ -174,6 +174,10 @@ type Outcome struct {
 	Permanent  bool      `json:"permanent,omitempty"` // a failure that no retry can succeed after
 	RunAt      time.Time `json:"run_at,omitzero"`     // when to try again, after a failure or a snooze
 	Checkpoint []byte    `json:"checkpoint,omitzero"` // for the next attempt; nil keeps the present one
+
+	// InTx says that an outcome of this attempt has been put into a transaction of the
+	// handler, see [Attempt.Outcome]: if that commits, it counts instead of this one.
+	InTx bool `json:"in_tx,omitempty"`
 }
 
 // Worker is a Run that claims tasks.
@@ -202,6 +206,9 @@ type Heartbeat struct {
 type Answer struct {
 	Stop   StopReason `json:"order,omitempty"`  // 0: continue
 	Reason string     `json:"reason,omitempty"` // in the words of the author of the order
+	// Missing says that the store of the task did not answer, and may not have extended the
+	// lease. Only a store that consists of several sets it.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // Command is an order to all tasks that a filter finds.

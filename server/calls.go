@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -70,7 +71,7 @@ func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Ou
 func (s *Server) reply(
 	w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time, ahead time.Duration) answer,
 ) {
-	now := s.clock.NowIn(r.Context())
+	now := clock.NowIn(r.Context(), s.cfg.Clock)
 	ahead := s.ahead(r, now)
 	a := do(r.Context(), now, ahead)
 	w.Header().Set(wire.Now, now.Add(-ahead).Format(time.RFC3339Nano))

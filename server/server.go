@@ -127,6 +127,10 @@ type Config struct {
 	// empty. Notes are messages about the change for the client's user. Nil if the
 	// process runs no tasks. Errors: queue.ErrInvalid.
 	Jobs func(to string) (most, running int, notes []string, err error)
+	// Clock is the time at which calls take effect, for a store that goes by another clock than
+	// this process, in UTC; it must not jump. Nil is the clock of this process, which setting it
+	// does not change.
+	Clock func() time.Time
 	// Logger receives the internal errors of the server, and at most once a minute the
 	// calls that fail because the store is unavailable; nil discards them.
 	Logger *slog.Logger
@@ -137,6 +141,9 @@ func (c Config) withDefaults() Config {
 	c.MaxItem = cmp.Or(c.MaxItem, 4<<20)
 	c.MaxStreams = cmp.Or(c.MaxStreams, 1024)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	if c.Clock == nil {
+		c.Clock = clock.New().Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -147,7 +154,6 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	store   queue.Store
 	cfg     Config
-	clock   clock.Steady
 	handler http.Handler
 	hub     *hub
 	cache   *idempotencyCache
@@ -162,12 +168,12 @@ type Server struct {
 // New returns a server of a store. The caller closes the store.
 func New(store queue.Store, cfg Config) *Server {
 	s := &Server{
-		store: store, cfg: cfg.withDefaults(), clock: clock.New(), hub: newHub(store),
+		store: store, cfg: cfg.withDefaults(), hub: newHub(store),
 		cache: newIdempotencyCache(), closing: make(chan struct{}),
 	}
 	const atOnce = 2 // calls of the largest size
 	s.bodies = csync.NewSemaphore(atOnce * wire.Cost(s.cfg.MaxBody))
-	s.errors.log, s.errors.clock = s.cfg.Logger, s.clock
+	s.errors.log, s.errors.clock = s.cfg.Logger, clock.New()
 	s.handler = s.guarded(s.routes())
 	return s
 }

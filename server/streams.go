@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -59,7 +60,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 // watch streams the events of the store. The stream begins when the store's watch has
 // begun: from then on the client receives every event.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
-	now := s.clock.NowIn(r.Context())
+	now := clock.NowIn(r.Context(), s.cfg.Clock)
 	ahead := s.ahead(r, now)
 	ctx, stop := context.WithCancel(r.Context())
 	events := newEvents()

@@ -259,7 +259,7 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 		a.plan.Store(p)
 	}
 	a.job.Save(p.encode())
-	if !slices.Equal(created, p.urls()) && p.layout.chunks() > p.layout.lanes {
+	if !slices.Equal(created, p.urls()) && p.layout.chunks() > 1 {
 		defer a.sync(ctx)()
 	}
 	if err := eachLane(ctx, p, a.send); err != nil {
@@ -267,6 +267,11 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 	}
 	if len(p.lanes) == 1 {
 		return p.urls()[0], nil
+	}
+	if a.synced != nil { // a worker that repeats the concatenation has to know its parts
+		if err := a.synced(); err != nil {
+			return "", err
+		}
 	}
 	return a.concatenate(ctx, p)
 }

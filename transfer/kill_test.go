@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv(receiverDir); dir != "" {
+		fmt.Fprintln(os.Stderr, serveReceiver(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -141,12 +145,7 @@ func TestE4_KilledAtRandomPoints(t *testing.T) {
 				case err := <-ended.done:
 					t.Fatalf("the worker ended with %v before it was killed", err)
 				}
-				if err := ended.cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				if err := <-ended.done; err == nil {
-					t.Fatal("the worker had ended before it was killed")
-				}
+				ended.kill(t)
 			}
 			wire.set(10*size, 10*size)
 			if err := <-startWorker(t, store).done; err != nil {
@@ -169,7 +168,7 @@ func addTo(t *testing.T, dir string, u transfer.Upload) {
 		t.Fatal(err)
 	}
 	q := queue.New(s, queue.Config{})
-	if _, err := transfer.Add(t.Context(), q, queue.Options{MaxCrashes: 1000}, u); err != nil {
+	if _, err := transfer.Add(t.Context(), q, queue.Options{MaxCrashes: 1000, MaxAttempts: 1 << 20}, u); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -189,7 +188,7 @@ func startWorker(t *testing.T, dir string) worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(stop)
 	cmd := exec.CommandContext(ctx, exe)
 	cmd.Env = append(os.Environ(), workerDir+"="+dir, "GORACE=atexit_sleep_ms=0")

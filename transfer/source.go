@@ -29,12 +29,13 @@ type fingerprint struct {
 type source struct {
 	file *os.File
 	at   fingerprint // when it was opened
-
-	buffers sync.Pool // of *[sumStep]byte
 }
 
 // sumStep is how many bytes are hashed at once.
 const sumStep = 256 << 10
+
+//nolint:gochecknoglobals // a pool
+var sumBuffers = sync.Pool{New: func() any { return new([sumStep]byte) }}
 
 // openSource opens the file of an upload. Its errors are permanent if another attempt
 // cannot help before a person does something.
@@ -108,11 +109,8 @@ func (s *source) sum(ctx context.Context, from, to int64, strong bool) (sums, er
 	if strong {
 		into = io.MultiWriter(crc, digest)
 	}
-	buffer, ok := s.buffers.Get().(*[sumStep]byte)
-	if !ok {
-		buffer = new([sumStep]byte)
-	}
-	defer s.buffers.Put(buffer)
+	buffer := sumBuffers.Get().(*[sumStep]byte) //nolint:forcetypeassert // nothing else is put
+	defer sumBuffers.Put(buffer)
 	for from < to {
 		if ctx.Err() != nil {
 			return sums{}, context.Cause(ctx)

@@ -17,10 +17,7 @@ func (r Report) Markdown() string {
 		if row.Suite != suite {
 			suite = row.Suite
 			fmt.Fprintf(&b, "\n## %s\n\n", suite)
-			if trips, ok := r.Trips[suite]; ok {
-				fmt.Fprintf(&b, "A cache line went from one core to the other and back in %s to %s.\n\n",
-					duration(trips.Shortest), duration(trips.Longest))
-			}
+			b.WriteString(r.Runs[suite].text() + "\n\n")
 			b.WriteString("| work | subject | figure | allocs | bytes | stint ÷ subject | cores close | cores far | goal | |\n")
 			b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---|---|\n")
 		}
@@ -43,8 +40,7 @@ func (r Report) preface(b *strings.Builder) {
 		"were close to each other stands beside that of the rounds in which they were far from each other, with the\n" +
 		"number of rounds: a cache line took up to 1.6 times as long as the shortest time that was ever seen on this\n" +
 		"kind of processor, or from 2.2 times on.\n\n")
-	fmt.Fprintf(b, "%s, %d cores, %s, %s/%s; %d rounds.\n",
-		r.Machine.CPU, r.Machine.Cores, r.Machine.Go, r.Machine.OS, r.Machine.Arch, r.Rounds)
+	b.WriteString("Suites may have been measured on different machines: each names its own.\n\n")
 	fmt.Fprintf(b, "**%d of %d goals met.**\n", met, met+len(missed))
 	if len(missed) > 0 {
 		b.WriteString("\nMissed:\n\n")
@@ -58,6 +54,17 @@ func (r Report) preface(b *strings.Builder) {
 		peers = append(peers, path+" "+r.Peers[path])
 	}
 	b.WriteString(strings.Join(peers, ", ") + ".\n")
+}
+
+// text is the machine, the rounds, and the distance of the cores if it was measured.
+func (run Run) text() string {
+	m := run.Machine
+	text := fmt.Sprintf("%s, %d cores, %s, %s/%s; %d rounds.", m.CPU, m.Cores, m.Go, m.OS, m.Arch, run.Rounds)
+	if trips := run.Trips; trips.Shortest > 0 {
+		text += fmt.Sprintf(" A cache line went from one core to the other and back in %s to %s.",
+			duration(trips.Shortest), duration(trips.Longest))
+	}
+	return text
 }
 
 func (r Report) tally() (met int, missed []Row) {

@@ -20,16 +20,20 @@ const (
 
 // Report is all that is known: the last run of every suite.
 type Report struct {
-	Machine Machine `json:"machine"`
 	// Peers are the versions of the packages that are measured against.
 	Peers map[string]string `json:"peers"`
-	// Rounds is how many turns each subject had.
-	Rounds int `json:"rounds"`
-	// Trips has, by suite, how long a cache line took from one core to the other and back.
-	Trips map[string]measure.Trips `json:"trips,omitempty"`
-	// Seen are the trips of all runs on this kind of processor.
-	Seen measure.Trips `json:"trips_seen,omitzero"`
-	Rows []Row         `json:"rows"`
+	// Runs has the last run of each suite.
+	Runs map[string]Run `json:"runs"`
+	// Seen has, by processor, the trips of all runs.
+	Seen map[string]measure.Trips `json:"trips_seen"`
+	Rows []Row                    `json:"rows"`
+}
+
+// Run is how a suite was measured. Suites may be measured on different machines.
+type Run struct {
+	Machine Machine       `json:"machine"`
+	Rounds  int           `json:"rounds"`         // turns of each subject
+	Trips   measure.Trips `json:"trips,omitzero"` // of a cache line from one core to the other and back
 }
 
 // Read gives the report in dir, or an empty one if there is none.
@@ -48,23 +52,14 @@ func Read(dir string) (Report, error) {
 	return r, nil
 }
 
-// On notes the machine that is measured. What was seen of another kind of processor says
-// nothing about this one.
-func (r *Report) On(m Machine) {
-	if r.Machine.CPU != m.CPU {
-		r.Seen = measure.Trips{}
+// Replace replaces the rows of one suite and its run.
+func (r *Report) Replace(suite string, rows []Row, run Run) {
+	if r.Runs == nil {
+		r.Runs, r.Seen = make(map[string]Run), make(map[string]measure.Trips)
 	}
-	r.Machine = m
-}
-
-// Replace puts the rows of one suite, and the trips of its run, in the place of those that
-// it had.
-func (r *Report) Replace(suite string, rows []Row, trips measure.Trips) {
-	if r.Trips == nil {
-		r.Trips = make(map[string]measure.Trips)
-	}
-	if r.Trips[suite] = trips; trips.Shortest == 0 {
-		delete(r.Trips, suite)
+	r.Runs[suite] = run
+	if seen := r.Seen[run.Machine.CPU].With(run.Trips); seen.Shortest > 0 {
+		r.Seen[run.Machine.CPU] = seen
 	}
 	at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Suite == suite })
 	r.Rows = slices.DeleteFunc(r.Rows, func(row Row) bool { return row.Suite == suite })

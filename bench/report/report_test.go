@@ -100,10 +100,12 @@ func TestFiguresKeepFourDigits(t *testing.T) {
 
 func TestMarkdownNamesWhatIsMissed(t *testing.T) {
 	book := report.Report{
-		Machine: report.Machine{CPU: "a processor", Cores: 2, Go: "go1.26", OS: "linux", Arch: "amd64"},
-		Peers:   map[string]string{"example.org/peer": "v1.2.3"},
-		Rounds:  5,
-		Rows:    rows(t, loops()),
+		Peers: map[string]string{"example.org/peer": "v1.2.3"},
+		Runs: map[string]report.Run{"core": {
+			Machine: report.Machine{CPU: "a processor", Cores: 2, Go: "go1.26", OS: "linux", Arch: "amd64"},
+			Rounds:  5,
+		}},
+		Rows: rows(t, loops()),
 	}
 	text := book.Markdown()
 	for _, want := range []string{
@@ -141,7 +143,7 @@ func TestRowsDivideRoundsByTheDistanceOfTheCores(t *testing.T) {
 			*peer.Close.Ratio, peer.Close.Rounds, *peer.Far.Ratio, peer.Far.Rounds)
 	}
 	book := report.Report{}
-	book.Replace("core", []report.Row{peer}, measure.Trips{Shortest: 100, Longest: 400})
+	book.Replace("core", []report.Row{peer}, report.Run{Trips: measure.Trips{Shortest: 100, Longest: 400}})
 	for _, want := range []string{
 		"A cache line went from one core to the other and back in 100 ns to 400 ns.\n",
 		"| 0.5 | 0.5 (1) | 0.1 (1) | ≤ 0.4× |",
@@ -199,14 +201,22 @@ func TestReplaceKeepsTheOtherSuites(t *testing.T) {
 	book := report.Report{Rows: []report.Row{
 		{Suite: "core", Case: "old"}, {Suite: "core", Case: "older"}, {Suite: "js", Case: "kept"},
 	}}
-	book.Replace("core", []report.Row{{Suite: "core", Case: "new"}}, measure.Trips{})
-	book.Replace("run", []report.Row{{Suite: "run", Case: "first"}}, measure.Trips{})
+	near := report.Run{Machine: report.Machine{CPU: "a"}, Trips: measure.Trips{Shortest: 100, Longest: 400}}
+	far := report.Run{Machine: report.Machine{CPU: "b"}, Trips: measure.Trips{Shortest: 500, Longest: 600}}
+	book.Replace("core", []report.Row{{Suite: "core", Case: "new"}}, near)
+	book.Replace("run", []report.Row{{Suite: "run", Case: "first"}}, far)
 	var order []string
 	for _, row := range book.Rows {
 		order = append(order, row.Suite+" "+row.Case)
 	}
 	if got := strings.Join(order, ", "); got != "core new, js kept, run first" {
 		t.Errorf("rows are %s", got)
+	}
+	if book.Runs["core"] != near || book.Runs["run"] != far {
+		t.Errorf("the runs are %+v", book.Runs)
+	}
+	if book.Seen["a"] != near.Trips || book.Seen["b"] != far.Trips {
+		t.Errorf("seen are %+v", book.Seen)
 	}
 }
 
@@ -215,7 +225,10 @@ func TestWriteAndReadBack(t *testing.T) {
 	if book, err := report.Read(dir); err != nil || len(book.Rows) != 0 {
 		t.Fatalf("a report that is not there: %v, %v", book, err)
 	}
-	book := report.Report{Machine: report.ThisMachine(), Rounds: 5, Rows: rows(t, loops())}
+	book := report.Report{
+		Runs: map[string]report.Run{"core": {Machine: report.ThisMachine(), Rounds: 5}},
+		Rows: rows(t, loops()),
+	}
 	if err := book.Write(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func Prepare(dir string, pending int) (*Tasks, error) {
 }
 
 // Cases are the rows of this suite.
-func (t *Tasks) Cases() []measure.Case { return []measure.Case{t.fill(), t.work()} }
+func (t *Tasks) Cases() []measure.Case { return []measure.Case{t.fill(), t.work(), t.day()} }
 
 // fill is measured once, whatever the rounds are: all of them have the same
 // figures.

@@ -155,13 +155,15 @@ var directions = []direction{
 		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},
 	},
 	{pkg: "server/web", state: planned},
+	// One store of several, by queue.
+	{pkg: "queue/internal/router", state: here, may: []string{"queue"}},
 	// Several processes on one store of a database server, whichever it is.
 	{pkg: "queue/cluster/internal/ledger", state: here, may: []string{"."}},
 	{
 		pkg: "queue/cluster", state: here,
 		may: []string{
-			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "server", "internal/bucket", "internal/clock",
-			"internal/wire",
+			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "queue/internal/router", "server",
+			"internal/bucket", "internal/clock", "internal/wire",
 		},
 	},
 

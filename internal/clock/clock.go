@@ -5,6 +5,7 @@ package clock
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -35,10 +36,54 @@ func WithTime(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, callTime{}, at)
 }
 
-// NowIn returns the time that [WithTime] has set in ctx, and that of the clock otherwise.
-func (s Steady) NowIn(ctx context.Context) time.Time {
+// NowIn returns the time that [WithTime] has set in ctx, and now() otherwise.
+func NowIn(ctx context.Context, now func() time.Time) time.Time {
 	if at, ok := ctx.Value(callTime{}).(time.Time); ok {
 		return at
 	}
-	return s.Now()
+	return now()
+}
+
+// Remote is the clock of another machine, which is read over a network from time to time and
+// advanced by the monotonic clock of this one meanwhile. Its times grow: if the other clock is
+// set, Remote approaches it slowly, so that a lease or a delay that lasts for minutes hardly
+// changes its length. The zero value is not valid before the first call of Read. It is safe
+// for concurrent use.
+type Remote struct {
+	mu    sync.Mutex
+	at    time.Time // by the clock of this machine, with a monotonic reading,
+	shows time.Time // when the remote one showed this
+}
+
+// remoteSlew is the largest correction, as a part of the time since the last reading: 1/200.
+const remoteSlew = 200
+
+// Read records that the other clock showed a time, and that the answer with it arrived at a
+// time after the question had been sent at another one.
+func (r *Remote) Read(shown, sent, received time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	way := received.Sub(sent) / 2 // the error is at most that
+	shown = shown.Round(0).Add(way)
+	if r.at.IsZero() {
+		r.at, r.shows = received, shown
+		return
+	}
+	passed := received.Sub(r.at)
+	if passed <= 0 {
+		return
+	}
+	is := r.shows.Add(passed)
+	if off := shown.Sub(is); off.Abs() > way {
+		most := passed / remoteSlew
+		is = is.Add(max(-most, min(most, off)))
+	}
+	r.at, r.shows = received, is
+}
+
+// Now returns the time by the other clock, without a monotonic reading.
+func (r *Remote) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shows.Add(time.Since(r.at)) //nolint:forbidigo // the clock itself
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -26,7 +27,6 @@ type Fault struct {
 // Proxy passes connections on to a server. It is safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
-	target   string
 	running  sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
@@ -34,6 +34,15 @@ type Proxy struct {
 	changed chan struct{} // closed when fault changes
 	links   map[*link]struct{}
 	closed  bool
+	target  string
+	passed  int64   // bytes that were written to the server
+	alarms  []alarm // that have not been signalled
+}
+
+// alarm is a stall when a number of bytes has been written to the server.
+type alarm struct {
+	at int64
+	c  chan struct{}
 }
 
 // link is a connection of a client, and that to the server.
@@ -66,6 +75,44 @@ func (p *Proxy) Set(f Fault) {
 	defer p.mu.Unlock()
 	p.fault = f
 	p.signalLocked()
+}
+
+// Retarget sets the host:port to which new connections are passed on.
+func (p *Proxy) Retarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+// Passed returns how many bytes have been written to the server, over all connections.
+func (p *Proxy) Passed() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passed
+}
+
+// StallAfter sets Fault.Stall when n more bytes have been written to the server, or up to
+// Fault.Piece bytes later, and closes the channel then. Set ends the stall.
+func (p *Proxy) StallAfter(n int64) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := alarm{at: p.passed + n, c: make(chan struct{})}
+	p.alarms = append(p.alarms, a)
+	p.countLocked(0)
+	return a.c
+}
+
+func (p *Proxy) countLocked(n int) {
+	p.passed += int64(n)
+	p.alarms = slices.DeleteFunc(p.alarms, func(a alarm) bool {
+		due := p.passed >= a.at
+		if due {
+			p.fault.Stall = true
+			p.signalLocked()
+			close(a.c)
+		}
+		return due
+	})
 }
 
 // Deaden lets no byte pass over the present connections any more, which stay open, as after
@@ -118,7 +165,10 @@ func (p *Proxy) accept() {
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close() //nolint:errcheck // the test sees what has not passed
 	const within = 5 * time.Second
-	server, err := (&net.Dialer{Timeout: within}).DialContext(context.Background(), "tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := (&net.Dialer{Timeout: within}).DialContext(context.Background(), "tcp", target)
 	if err != nil {
 		return
 	}
@@ -191,7 +241,13 @@ func (p *Proxy) write(l *link, to net.Conn, b []byte) bool {
 		if len(piece) > 0 && !pause(l.broken, f.Delay) {
 			return false
 		}
-		if _, err := to.Write(piece); err != nil {
+		n, err := to.Write(piece)
+		if to == l.ends[1] {
+			p.mu.Lock()
+			p.countLocked(n)
+			p.mu.Unlock()
+		}
+		if err != nil {
 			return false
 		}
 		b = b[len(piece):]

@@ -137,3 +137,40 @@ func wantNothing(t *testing.T, c net.Conn) {
 		t.Fatal(err)
 	}
 }
+
+// Bytes to the server are counted and signalled, those of answers are not, and new connections
+// go where the proxy points to.
+func TestProxy_Counts(t *testing.T) {
+	p := echo(t)
+	c := dial(t, p)
+	wantEcho(t, c, "12345")
+	if n := p.Passed(); n != 5 {
+		t.Errorf("%d bytes have passed, want 5", n)
+	}
+	<-p.StallAfter(0)
+	p.Set(netfault.Fault{Piece: 1})
+	alarm := p.StallAfter(3)
+	wantEcho(t, c, "67")
+	select {
+	case <-alarm:
+		t.Error("2 bytes have signalled 3")
+	default:
+	}
+	if _, err := c.Write([]byte("890")); err != nil {
+		t.Fatal(err)
+	}
+	<-alarm
+	if n := p.Passed(); n != 8 {
+		t.Errorf("%d bytes have passed before the stall, want 8", n)
+	}
+	p.Set(netfault.Fault{})
+	if _, err := io.ReadFull(c, make([]byte, 3)); err != nil {
+		t.Error(err)
+	}
+	other := echo(t)
+	p.Retarget(other.Addr())
+	wantEcho(t, dial(t, p), "there")
+	if n := other.Passed(); n != 5 {
+		t.Errorf("%d bytes have passed to the other server, want 5", n)
+	}
+}

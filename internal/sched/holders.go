@@ -92,13 +92,13 @@ func (c *core) yield(x *entry) {
 	if x.Key != "" {
 		c.queue.log().Keys().Finish(x.Key)
 	}
+	if c.cfg.Slots != nil {
+		c.shared.release(x) // first: it may wake another process
+	}
 	if c.tracks {
 		c.holders.remove(x)
 	}
 	if c.cfg.Holders {
 		c.queue.jobs.sample(c.queue.clock.age() - x.began)
-	}
-	if c.cfg.Slots != nil {
-		c.shared.release(x)
 	}
 }

@@ -164,7 +164,11 @@ func (s *sharing) lose(grant uint64, cause error) {
 // a slot is released, with what could start on it, and after work has started.
 func (s *sharing) want(running int) {
 	e := s.e
-	if e.queue.empty() && !e.suspended.wanted() && s.waiting == 0 {
+	if e.queue.empty() && !e.suspended.wanted() {
+		if s.waiting != 0 {
+			s.waiting = 0
+			s.slots.Want(s.tier, 0)
+		}
 		return
 	}
 	log := e.queue.log()

@@ -19,6 +19,7 @@ type leased struct {
 
 func (l *leased) Lost() <-chan struct{} { return nil }
 func (l *leased) Leads() bool           { return !l.ended }
+func (l *leased) Now() time.Time        { return time.Now() }
 
 // TestC11_NothingOutOfDate: when the lease of a node has ended, it answers only what it has
 // changed. Another node may have changed all else, also what a refusal is based on.

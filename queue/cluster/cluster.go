@@ -40,6 +40,11 @@
 //	...
 //	s := stint.New(5, stint.Config{Slots: slots})
 //
+// # Groups
+//
+// One leader decides for all queues of a store. [Groups] gives queues stores of their own, with
+// a leader each.
+//
 // # Between nodes
 //
 // The leader serves the others over TLS at [Config.Listen]. Its row in the database tells
@@ -62,6 +67,8 @@ package cluster
 //   - contact.go: how the nodes reach each other
 //   - roster.go: the nodes that the leader knows
 //   - peers.go: requests to nodes that do not lead
+//   - groups.go: Groups, queues with several leaders
+//   - seats.go: how the leads of groups are shared among the processes
 
 import (
 	"cmp"
@@ -76,6 +83,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 )
@@ -89,6 +97,8 @@ type Store interface {
 	Lost() <-chan struct{}
 	// Leads reports whether the lease of this process has not ended.
 	Leads() bool
+	// Now returns the time by the clock of the database server, at which all calls take effect.
+	Now() time.Time
 }
 
 // Config configures a node. The zero value is for nodes on one host.
@@ -117,8 +127,14 @@ type Config struct {
 	// them.
 	Logger *slog.Logger
 
-	around func(http.Handler) http.Handler // for tests: around what the leader serves
-	lease  time.Duration                   // for tests: of permits; 0 is permitLease
+	around  func(http.Handler) http.Handler // for tests: around what the leader serves
+	lease   time.Duration                   // for tests: of permits; 0 is permitLease
+	network network                         // for tests: in place of TCP and TLS; nil is none
+	clock   func() time.Time                // for tests: of this host; nil is that of the system
+
+	// Of a node of a group:
+	seats *seats                        // of the process; nil without groups
+	guard func(queue.Store) queue.Store // around the store that this node leads; nil is none
 }
 
 func (c Config) withDefaults() Config {
@@ -128,6 +144,9 @@ func (c Config) withDefaults() Config {
 	}
 	c.Patience = cmp.Or(c.Patience, 20*time.Second)
 	c.lease = cmp.Or(c.lease, permitLease)
+	if c.clock == nil {
+		c.clock = clock.New().Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -166,6 +185,10 @@ type Node struct {
 	targets targets       // peers
 	check   chan struct{} // receives when the leader may have changed
 	pause   time.Duration // after the next such signal; owned by run
+	yield   chan struct{} // receives when another node is to lead in place of this one
+	known   atomic.Int64  // nodes that the leader knew when it last answered
+	heard   atomic.Int64  // when that was, in Unix nanoseconds
+	invited atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
 
 	server  http.Server // for the other nodes
 	serving sync.WaitGroup
@@ -200,7 +223,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		}
 		return nil, fmt.Errorf("the address for the other nodes: %w", err)
 	}
-	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1)}
+	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1), yield: make(chan struct{}, 1)}
 	n.life, n.end = context.WithCancelCause(context.Background())
 	n.permits = newPermits(n)
 	if n.own, err = newContact(address); err == nil {
@@ -229,6 +252,9 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 // listen listens for the other nodes, and returns the address by which they reach this one.
 func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, err error) {
 	at := cfg.Listen
+	if cfg.network != nil {
+		return silentListener{}, at, nil
+	}
 	if at == "" {
 		host, err := localAddress(ctx, cfg.Route)
 		if err != nil {

@@ -89,11 +89,40 @@ func (c *contact) tls() *tls.Config {
 // target is a node that is called.
 type target struct {
 	contact
-	transport *http.Transport
+	transport transport
 }
+
+// transport is an [http.Transport].
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+// network connects nodes without listeners.
+type network interface {
+	// Serve makes a handler answer at an address.
+	Serve(address string, h http.Handler)
+	// Connect returns the connections of the node of a name to an address.
+	Connect(from, address string) transport
+}
+
+// silentListener is the listener of a node on a network.
+type silentListener struct{}
+
+func (silentListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (silentListener) Close() error              { return nil }
+func (silentListener) Addr() net.Addr            { return &net.TCPAddr{} }
 
 // target returns the node of a contact, with its own connections. dial is the address to
 // connect to; "" is that of the contact.
+func (n *Node) target(c contact, dial string) *target {
+	if n.cfg.network != nil {
+		return &target{c, n.cfg.network.Connect(n.cfg.Name, c.address)}
+	}
+	return c.target(dial)
+}
+
+// target is [Node.target] over TLS.
 func (c contact) target(dial string) *target {
 	const connections = 128
 	verify := func(s tls.ConnectionState) error {

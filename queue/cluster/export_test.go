@@ -29,3 +29,38 @@ func OpenWith(ctx context.Context, open Opener, cfg Config, lease time.Duration)
 	cfg.lease = lease
 	return Open(ctx, open, cfg)
 }
+
+// OpenSkewed is Open on a host with another clock.
+func OpenSkewed(ctx context.Context, open Opener, cfg Config, clock func() time.Time) (*Node, error) {
+	cfg.clock = clock
+	return Open(ctx, open, cfg)
+}
+
+// OpenGroupsEvery is OpenGroups with another time between moves.
+func OpenGroupsEvery(ctx context.Context, groups []Group, cfg Config, every time.Duration) (*Groups, error) {
+	cfg.seats = &seats{every: every}
+	return OpenGroups(ctx, groups, cfg)
+}
+
+// Network is what nodes are connected by, and Transport the connections to one.
+type (
+	Network   = network
+	Transport = transport
+)
+
+// OpenGroupsOver is OpenGroups with a network in place of TCP and TLS.
+func OpenGroupsOver(ctx context.Context, groups []Group, cfg Config, n Network) (*Groups, error) {
+	cfg.network = n
+	return OpenGroups(ctx, groups, cfg)
+}
+
+// Accepts returns whether a process that leads so many groups, and accepts an invitation in
+// every at most, accepts each of some invitations: a time and the groups that the other leads.
+func Accepts(leads int, every time.Duration, at []time.Time, others []int) (accepted []bool) {
+	s := &seats{every: every}
+	s.leads.Store(int32(leads)) //nolint:gosec // a small number
+	for i := range at {
+		accepted = append(accepted, s.accept(others[i], at[i]))
+	}
+	return accepted
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
@@ -39,7 +40,9 @@ func (n *Node) ended() error { return context.Cause(n.life) }
 // replace replaces the view.
 func (n *Node) replace(v *view) {
 	v.life, v.end = context.WithCancel(n.life)
-	if old := n.view.Swap(v); old != nil {
+	old := n.view.Swap(v)
+	n.cfg.seats.replaced(old, v)
+	if old != nil {
 		old.end()
 		if old.at != nil && old.at != v.at {
 			old.at.transport.CloseIdleConnections()
@@ -58,6 +61,11 @@ const (
 	checkLast  = time.Second
 	// unreachablePause is the pause after the database could not be used.
 	unreachablePause = time.Second
+	// looksFree is the number of nodes from which on a node looks less often whether the lease
+	// of a leader that answers has ended, by up to lookEach for each node above that number. So
+	// the leader's row is read some 50 times a second, however many nodes there are.
+	looksFree = 50
+	lookEach  = 40 * time.Millisecond
 )
 
 // try tries to lead. It returns the store, or the node that leads.
@@ -77,11 +85,11 @@ func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err erro
 func (n *Node) run(store Store, led queue.Leader) {
 	for n.life.Err() == nil {
 		if store != nil {
-			select {
-			case <-store.Lost():
-			case <-n.life.Done():
+			yields := n.leadUntil(store)
+			closed := n.stepDown(store)
+			if yields {
+				n.awaitSuccessor(closed)
 			}
-			n.stepDown(store)
 		} else {
 			n.awaitCheck(led)
 		}
@@ -92,8 +100,35 @@ func (n *Node) run(store Store, led queue.Leader) {
 	}
 }
 
+// leadUntil returns when this node cannot lead any more, and reports whether that is because
+// another node is to lead.
+func (n *Node) leadUntil(store Store) (yields bool) {
+	select {
+	case <-n.yield: // meant for an earlier lead of this node
+	default:
+	}
+	select {
+	case <-store.Lost():
+	case <-n.life.Done():
+	case <-n.yield:
+		return true
+	}
+	return false
+}
+
+// awaitSuccessor gives the invited node the time to lead, from the end of the lease on.
+func (n *Node) awaitSuccessor(closed <-chan struct{}) {
+	const pause = 300 * time.Millisecond
+	select {
+	case <-closed:
+	case <-n.life.Done():
+	}
+	sleep(n.life, pause)
+}
+
 // change tries to lead until a node leads, and returns the store or the other leader.
 func (n *Node) change() (Store, queue.Leader) {
+	n.hesitate()
 	for n.life.Err() == nil {
 		store, led, err := n.try(n.life)
 		switch {
@@ -118,16 +153,34 @@ func (n *Node) change() (Store, queue.Leader) {
 // its lease up a moment after it has stopped answering, and that of a killed one has to end.
 func (n *Node) awaitCheck(led queue.Leader) {
 	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
-	timer := time.NewTimer(led.Left + margin)
+	wait := led.Left + margin + n.lookLater()
+	if n.isInvited() {
+		wait = min(wait, checkFirst)
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		n.pause = 0
 	case <-n.life.Done():
 	case <-n.check:
+		if n.isInvited() {
+			return
+		}
 		n.pause = min(max(2*n.pause, checkFirst), checkLast)
 		sleep(n.life, min(n.pause, led.Left+margin))
 	}
+}
+
+// lookLater returns how much later than at the end of its lease this node looks for another
+// leader. It is 0 unless the leader has answered lately and knows many nodes; a leader that
+// stops answering is noticed by that.
+func (n *Node) lookLater() time.Duration {
+	above := n.known.Load() - looksFree
+	if above <= 0 || clock.Now().UnixNano()-n.heard.Load() > int64(2*enrollEvery) {
+		return 0
+	}
+	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -145,18 +198,31 @@ func (n *Node) suspect() {
 	}
 }
 
+// clocksAgree is the difference between the clocks of this host and of the database server
+// from which on a node that leads makes its own calls as its followers do: over a connection,
+// with times converted.
+const clocksAgree = time.Second
+
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	r := newRoster(n.self())
+	r := newRoster(n.self(), n.own.address)
+	var own queue.Store = checked{store}
+	if n.cfg.guard != nil {
+		own = n.cfg.guard(own)
+	}
 	v := &view{
-		store: listed{checked{store}, r}, leader: leader, at: n.own.target(n.listens), hub: newHub(n.cfg.lease, store),
-		roster: r,
+		store: listed{own, r}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
 	}
 	v.front = server.New(v.store, server.Config{
-		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger,
+		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
 	})
+	if off := n.cfg.clock().Sub(store.Now()); off.Abs() >= clocksAgree {
+		v.store = n.remote // it converts times
+		n.cfg.Logger.Warn("the clock of this host differs from that of the database server, which decides: set the clocks",
+			slog.Duration("ahead", off))
+	}
 	n.replace(v)
 	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
 }
@@ -169,7 +235,7 @@ func (n *Node) follow(led queue.Leader) {
 		n.cfg.Logger.Error("the leader is not a node of a cluster, so other nodes cannot call it: stop it, or wait",
 			slog.String("leader", led.Name), slog.Any("error", err))
 	} else {
-		v.at = at.target("")
+		v.at = n.target(at, "")
 		n.cfg.Logger.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
 	n.pause = 0
@@ -177,13 +243,16 @@ func (n *Node) follow(led queue.Leader) {
 }
 
 // stepDown ends the lead of this node: calls wait for the next leader. The store is closed in
-// the background, because that takes a while if the database does not answer.
-func (n *Node) stepDown(store Store) {
+// the background, because that takes a while if the database does not answer; then closed is
+// closed.
+func (n *Node) stepDown(store Store) (closed <-chan struct{}) {
 	former := n.view.Load()
 	n.replace(&view{store: n.remote})
 	former.hub.close() // before another node can lead
 	n.running.Go(former.front.Close)
+	done := make(chan struct{})
 	n.running.Go(func() {
+		defer close(done)
 		err := store.Close()
 		if err != nil && n.life.Err() != nil {
 			n.record(err)
@@ -191,6 +260,7 @@ func (n *Node) stepDown(store Store) {
 			n.cfg.Logger.Warn("the store was not closed in order", slog.Any("error", err))
 		}
 	})
+	return done
 }
 
 // serve serves the other nodes.
@@ -204,6 +274,10 @@ func (n *Node) serve(l net.Listener) {
 		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
 		HTTP2:    pings(),
 		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
+	}
+	if n.cfg.network != nil {
+		n.cfg.network.Serve(n.own.address, h)
+		return
 	}
 	n.listens = l.Addr().String()
 	n.serving.Go(func() { _ = n.server.ServeTLS(l, "", "") })

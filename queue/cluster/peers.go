@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -23,7 +24,10 @@ import (
 const (
 	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
 	hostQuery  = "host"
-	nodePath   = "/node" // before the paths of [Config.Handler]
+	knownField = "Stint-Nodes" // of its answers: the number of nodes
+	nodePath   = "/node"       // before the paths of [Config.Handler]
+	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
+	leadsQuery = "leads"
 )
 
 // Peer is a node of the cluster, to send requests to. It is safe for concurrent use.
@@ -63,7 +67,7 @@ func (n *Node) Peers(ctx context.Context, name string) ([]*Peer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: node %s: %w", queue.ErrUnavailable, m.Name, err)
 		}
-		peers = append(peers, &Peer{m.Name, c.address, n.targets.of(m.Contact, c)})
+		peers = append(peers, &Peer{m.Name, c.address, n.targets.of(n, m.Contact, c)})
 	}
 	slices.SortStableFunc(peers, func(a, b *Peer) int {
 		switch {
@@ -86,7 +90,9 @@ func (n *Node) membersOf(ctx context.Context, host string) ([]member, error) {
 }
 
 // self is this node for the leader.
-func (n *Node) self() member { return member{Name: n.cfg.Name, Contact: n.own.String()} }
+func (n *Node) self() member {
+	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.cfg.seats.load()}
+}
 
 // enroll makes this node known to each leader, until the node is closed.
 func (n *Node) enroll() {
@@ -134,6 +140,10 @@ func (n *Node) askLeader(ctx context.Context, method string, q url.Values, about
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the leader answers %q: it may be of an older version", res.Status)
 	}
+	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
+		n.known.Store(int64(known))
+		n.heard.Store(clock.Now().UnixNano())
+	}
 	var found []member
 	return found, json.Unmarshal(text, &found)
 }
@@ -144,6 +154,8 @@ func (n *Node) answerNode(w http.ResponseWriter, r *http.Request) {
 	switch path, own := strings.CutPrefix(r.URL.Path, nodePath+"/"); {
 	case !n.authorized(r):
 		w.WriteHeader(http.StatusUnauthorized)
+	case r.URL.Path == leadPath:
+		n.answerInvitation(w, r)
 	case own && n.cfg.Handler != nil:
 		r.URL.Path = "/" + path
 		n.cfg.Handler.ServeHTTP(w, r)
@@ -157,7 +169,9 @@ func (n *Node) answerNode(w http.ResponseWriter, r *http.Request) {
 }
 
 // isNodePath reports whether a request is no call of a store.
-func isNodePath(path string) bool { return path == rosterPath || strings.HasPrefix(path, nodePath+"/") }
+func isNodePath(path string) bool {
+	return path == rosterPath || path == leadPath || strings.HasPrefix(path, nodePath+"/")
+}
 
 // authorized reports whether a request has the token of this node. It compares hashes of
 // equal length in constant time, so that its duration reveals nothing about the token.
@@ -182,7 +196,7 @@ type targets struct {
 }
 
 // of returns the target of a contact, whose text is the key.
-func (t *targets) of(text string, c contact) *target {
+func (t *targets) of(n *Node, text string, c contact) *target {
 	const most = 64 // hosts whose logs are read at a time; idle connections end by themselves
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +207,7 @@ func (t *targets) of(text string, c contact) *target {
 		t.closeLocked()
 		t.at = make(map[string]*target)
 	}
-	t.at[text] = c.target("")
+	t.at[text] = n.target(c, "")
 	return t.at[text]
 }
 

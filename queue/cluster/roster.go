@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +31,10 @@ const (
 type member struct {
 	Name    string `json:"name"`
 	Contact string `json:"contact"`
+	Leads   int    `json:"leads,omitempty"` // the groups that its process leads
 
-	until time.Time // when the leader forgets it
+	address string    // of the contact
+	until   time.Time // when the leader forgets it
 }
 
 // roster has the nodes that the leader knows: those that have enrolled, and itself. It is
@@ -43,14 +46,18 @@ type roster struct {
 	nodes map[string]member
 }
 
-func newRoster(own member) *roster { return &roster{own: own, nodes: make(map[string]member)} }
+func newRoster(own member, address string) *roster {
+	own.address = address
+	return &roster{own: own, nodes: make(map[string]member)}
+}
 
 // add enrolls a node until enrolledFor from now.
 func (r *roster) add(m member, now time.Time) error {
-	if _, err := parseContact(m.Contact); err != nil {
+	c, err := parseContact(m.Contact)
+	if err != nil {
 		return fmt.Errorf("%w: node %.100q: %w", queue.ErrInvalid, m.Name, err)
 	}
-	m.until = now.Add(enrolledFor)
+	m.address, m.until = c.address, now.Add(enrolledFor)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(now)
@@ -59,6 +66,13 @@ func (r *roster) add(m member, now time.Time) error {
 	}
 	r.nodes[m.Name] = m
 	return nil
+}
+
+// count returns the number of nodes.
+func (r *roster) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.nodes) + 1
 }
 
 // remove removes a node that closes, unless another process has its name.
@@ -99,12 +113,24 @@ func (r *roster) of(host string, now time.Time) []member {
 	return slices.DeleteFunc(r.all(now), func(m member) bool { return hostOf(m.Name) != host })
 }
 
+// least returns the other nodes that lead the fewest groups, by name.
+func (r *roster) least(now time.Time) (found []member) {
+	for _, m := range r.all(now) {
+		switch {
+		case m.Name == r.own.Name || len(found) > 0 && m.Leads > found[0].Leads:
+		case len(found) > 0 && m.Leads == found[0].Leads:
+			found = append(found, m)
+		default:
+			found = []member{m}
+		}
+	}
+	return found
+}
+
 // list returns the names and addresses of all nodes, by name.
 func (r *roster) list(now time.Time) (nodes []queue.Node) {
 	for _, m := range r.all(now) {
-		if c, err := parseContact(m.Contact); err == nil {
-			nodes = append(nodes, queue.Node{Name: m.Name, Address: c.address})
-		}
+		nodes = append(nodes, queue.Node{Name: m.Name, Address: m.address})
 	}
 	return nodes
 }
@@ -128,6 +154,7 @@ func (r *roster) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", wire.JSON)
+	w.Header().Set(knownField, strconv.Itoa(r.count()))
 	_ = json.NewEncoder(w).Encode(found) // the caller has gone if it fails
 }
 

@@ -44,6 +44,11 @@
 // earlier one refuses the result. The keys and values of rows are the same as those of
 // other stores.
 //
-// A long transaction in the same database, such as pg_dump, keeps PostgreSQL from removing
-// former versions of rows, so the tables grow until it ends.
+// A row is written some four times and then removed. The leader vacuums the table of the
+// rows whenever a fifth of it, but at least 100,000 rows, have been written, over a
+// connection of its own: the server looks for dead rows only once a minute by default, in
+// which a busy store writes many times what it keeps. The user must own the table for that,
+// as it does after Open has created it. A long transaction in the same database, such as
+// pg_dump, keeps PostgreSQL from removing former versions of rows, so the tables grow until
+// it ends.
 package pgstore

@@ -3,7 +3,9 @@ package pgstore
 import (
 	"context"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
+	"github.com/stintgo/stint/queue/internal/machine"
 )
 
 // OpenWrapped is Open with a function that replaces the database.
@@ -20,6 +22,9 @@ func OpenNext(ctx context.Context, url string, cfg Config, migration string) (*S
 	})
 }
 
+// VacuumAfter makes a VACUUM due after a number of changes, until one has run.
+func VacuumAfter(db dbrows.DB, changes int64) { db.(*rows).vacuum.due.Store(changes) }
+
 // OpenDB returns a database that leads nothing yet. It limits a statement to maxMessage bytes.
 func OpenDB(ctx context.Context, url string, cfg Config, maxMessage int) (dbrows.DB, error) {
 	t, err := parse(url)
@@ -32,4 +37,11 @@ func OpenDB(ctx context.Context, url string, cfg Config, maxMessage int) (dbrows
 	}
 	r.maxMessage = maxMessage
 	return r, nil
+}
+
+// Fence writes a fence for an attempt, as Maintain does before it ends the lease.
+func Fence(ctx context.Context, s *Store, id queue.ID, token queue.Token) error {
+	key := machine.OutcomeKey(machine.Lease{ID: id, Token: token})
+	_, err := s.db.fences(ctx, [][]byte{[]byte(key)}, fenceWait)
+	return err
 }

@@ -111,6 +111,12 @@ func (r *rows) Renew(ctx context.Context, epoch uint32, lease time.Duration) err
 	return explain(err)
 }
 
+// Now is as [dbrows.DB] says.
+func (r *rows) Now(ctx context.Context) (now time.Time, err error) {
+	err = r.pool.QueryRow(ctx, `select clock_timestamp()`).Scan(&now)
+	return now.UTC(), explain(err)
+}
+
 // Resign is as [dbrows.DB] says.
 func (r *rows) Resign(ctx context.Context, epoch uint32) error {
 	_, err := r.pool.Exec(ctx, r.sql(`update $schema.leader set until = clock_timestamp()

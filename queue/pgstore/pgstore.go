@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
@@ -93,6 +92,8 @@ func (c Config) validate() error {
 type Store struct {
 	*machine.Machine
 	rows *dbrows.Rows
+	db   *rows
+	log  *slog.Logger
 
 	stopInbox context.CancelFunc
 	inbox     sync.WaitGroup
@@ -122,7 +123,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	log := cfg.Logger.With(slog.String("server", server(t, cfg)))
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	r, err := lead(ctx, t, cfg, giveUp, wrap)
+	db, r, err := lead(ctx, t, cfg, giveUp, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	m, err := machine.Open(r, machine.Config{
 		MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint,
 		WatchBuffer: cfg.WatchBuffer, Epoch: r.Epoch(), Keep: keepRows, Room: r.Room, Stalled: r.Stalled,
-		Leases: r.LeaseLog(),
+		Leases: r.LeaseLog(), Fence: true,
 		Damaged: func(id queue.ID, err error) {
 			log.Error("a task cannot be read: restore its row from a copy of the database",
 				slog.String("task", id.String()), slog.Any("error", err))
@@ -149,10 +150,10 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
 	}
 	r.Opened()
-	s := &Store{Machine: m, rows: r}
+	s := &Store{Machine: m, rows: r, db: db, log: log}
 	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopInbox = stopInbox
-	b := inbox{machine: m, clock: clock.New(), log: log, refused: make(map[string]time.Time)}
+	b := inbox{machine: m, now: r.Now, log: log, refused: make(map[string]time.Time), waiting: make(map[string]string)}
 	s.inbox.Go(func() { b.run(life) })
 	return s, nil
 }
@@ -164,19 +165,19 @@ func server(t target, cfg Config) string { return fmt.Sprintf("%s, schema %s", t
 // ends ctx.
 func lead(
 	ctx context.Context, t target, cfg Config, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
-) (*dbrows.Rows, error) {
+) (*rows, *dbrows.Rows, error) {
 	db, err := newRows(ctx, t, cfg, giveUp)
 	if err != nil {
-		return nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
+		return nil, nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
 	}
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
 		Server: server(t, cfg), Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease,
 		Logger: cfg.Logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
+		return nil, nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
 	}
-	return r, nil
+	return db, r, nil
 }
 
 // Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote].
@@ -198,6 +199,10 @@ func (s *Store) Leads() bool { return s.rows.Leads() }
 // Vacant returns how long no process had led before this one, as far as the database remembers;
 // 0 if it does not know.
 func (s *Store) Vacant() time.Duration { return s.rows.Vacant() }
+
+// Now returns the time by the clock of the database, which this process reads with each renewal
+// of its lease. If that clock is set meanwhile, Now approaches it slowly. It does not block.
+func (s *Store) Now() time.Time { return s.rows.Now() }
 
 // Close is as [queue.Store] says. If the server does not answer, Close returns an error
 // after some seconds; no call has returned a result that is not in the database. Another

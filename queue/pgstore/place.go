@@ -21,7 +21,7 @@ func Place(url string, cfg Config) (relocate.Place, error) {
 	return relocate.Place{Name: server(t, cfg), Open: func(ctx context.Context) (*relocate.Rows, error) {
 		ctx, giveUp := context.WithCancel(ctx)
 		defer giveUp()
-		r, err := lead(ctx, t, cfg, giveUp, func(db dbrows.DB) dbrows.DB { return db })
+		_, r, err := lead(ctx, t, cfg, giveUp, func(db dbrows.DB) dbrows.DB { return db })
 		if err != nil {
 			return nil, err
 		}

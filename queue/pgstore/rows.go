@@ -35,6 +35,7 @@ type rows struct {
 	// id is of this process. It tells its own lease if the answer of Lead was lost, and
 	// processes that have the same epoch after a loss of data.
 	id     string
+	vacuum *vacuum
 	giveUp func()        // ends the attempts of Open
 	epoch  atomic.Uint32 // of this process, when it leads
 
@@ -78,6 +79,7 @@ func newRows(ctx context.Context, t target, cfg Config, giveUp func()) (*rows, e
 			on conflict (slot) do update set put = excluded.put, entry = excluded.entry
 			where leases.put < excluded.put)
 		select count(*) from led`)
+	r.vacuum = newVacuum(r, cfg.Logger) //nolint:contextcheck // it lives until Close
 	return r, nil
 }
 
@@ -104,6 +106,7 @@ func (r *rows) Apply(ctx context.Context, t dbrows.Term, changes []journal.Chang
 		keys, values, size = append(keys, []byte(c.Key)), append(values, c.Value), size+n
 	}
 	b.Queue(r.apply, int64(t.Epoch), r.id, int64(t.Batch), keys, values, removed)
+	r.vacuum.changed(len(changes))
 	return explain(r.pool.SendBatch(ctx, b).Close())
 }
 
@@ -191,6 +194,7 @@ func (r *rows) Leases(ctx context.Context, fn func(dbrows.LeaseEntry)) error {
 
 // Close is as [dbrows.DB] says.
 func (r *rows) Close() error {
+	r.vacuum.close()
 	r.pool.Close()
 	return nil
 }

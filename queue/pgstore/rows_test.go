@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 	"github.com/stintgo/stint/queue/internal/journal"
@@ -185,6 +187,47 @@ func TestC11_LargeBatch(t *testing.T) {
 	err := db.Scan(t.Context(), "k", "l", false, func(string, []byte) bool { n++; return true })
 	if n != 100 || err != nil {
 		t.Errorf("%d of 100 rows, error %v", n, err)
+	}
+}
+
+// The table of the rows is vacuumed when enough rows have changed, also through PgBouncer.
+func TestC11_RowsAreVacuumed(t *testing.T) {
+	for name, dsn := range map[string]string{"direct": sharedServer(t), "bouncer": bouncer(t)} {
+		schema := newSchema()
+		db := connect(t, dsn, schema)
+		term := lead(t, db, "a")
+		vacuums := func() (n int) {
+			c, err := pgx.Connect(t.Context(), sharedServer(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close(context.Background()) }()
+			err = c.QueryRow(t.Context(), `select vacuum_count from pg_stat_user_tables
+				where schemaname = $1 and relname = 'rows'`, schema).Scan(&n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		change := func(times int) {
+			for range times {
+				term.Batch++
+				if err := db.Apply(t.Context(), term, []journal.Change{{Key: "k", Value: []byte("v")}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		pgstore.VacuumAfter(db, 20)
+		change(19)
+		if n := vacuums(); n != 0 {
+			t.Errorf("%s: %d vacuums after 19 changes", name, n)
+		}
+		change(1)
+		for end := time.Now().Add(time.Minute); vacuums() == 0; <-time.After(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: no vacuum a minute after 20 changes", name)
+			}
+		}
 	}
 }
 

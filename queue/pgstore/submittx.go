@@ -3,18 +3,12 @@ package pgstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
@@ -31,9 +25,9 @@ type Tx interface {
 //
 // The process that leads accepts the tasks about a tenth of a second after the commit, all or
 // none, in the order of their IDs. Until then they are not found. If the queue is full they
-// wait until there is room. Tasks that the store refuses for another reason, such as one that
-// comes after a task which does not exist, stay in the table "rows" under their key, which
-// the log of the leader names with the reason.
+// wait until there is room; tasks of other queues do not wait for that. Tasks that the store
+// refuses for another reason, such as one that comes after a task which does not exist, stay
+// in the table "rows" under their key, which the log of the leader names with the reason.
 //
 // Errors: [queue.ErrInvalid], [queue.ErrTooLarge], [queue.ErrUnavailable] if the tasks of the
 // store have been moved away before the snapshot of the transaction, and those of the
@@ -80,62 +74,4 @@ func submission(cfg Config, tasks []queue.NewTask) (statement string, key, value
 	return strings.ReplaceAll(`insert into $schema.rows (key, value) select $1::bytea, $2::bytea
 		where not exists (select from $schema.rows where key = '`+machine.MoveKey+`')`, "$schema", schema),
 		[]byte(text), value, err
-}
-
-const (
-	// inboxEvery is the interval at which the leader looks for tasks of transactions.
-	inboxEvery = 100 * time.Millisecond
-	// inboxMost is how many submissions it accepts before it looks again.
-	inboxMost = 1000
-	// refusedEvery is the time after which it tries a submission again that was refused.
-	refusedEvery = time.Minute
-)
-
-// inbox accepts the tasks of transactions until ctx ends.
-type inbox struct {
-	machine *machine.Machine
-	clock   clock.Steady
-	log     *slog.Logger
-	refused map[string]time.Time // when to try again, by key
-}
-
-func (b *inbox) run(ctx context.Context) {
-	tick := time.NewTicker(inboxEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		keys, err := b.machine.Inbox(inboxMost + len(b.refused))
-		if err != nil {
-			continue // the rows log what fails
-		}
-		maps.DeleteFunc(b.refused, func(key string, _ time.Time) bool { return !slices.Contains(keys, key) })
-		for _, key := range keys {
-			if ctx.Err() != nil {
-				return
-			}
-			b.accept(ctx, key)
-		}
-	}
-}
-
-// accept accepts a submission, unless it was refused a moment ago.
-func (b *inbox) accept(ctx context.Context, key string) {
-	if again, ok := b.refused[key]; ok && b.clock.Now().Before(again) {
-		return
-	}
-	err := b.machine.AcceptSubmission(ctx, b.clock.Now(), key)
-	switch {
-	case err == nil, errors.Is(err, queue.ErrUnavailable), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrFull),
-		ctx.Err() != nil:
-		delete(b.refused, key)
-		return
-	case b.refused[key].IsZero():
-		b.log.Error("tasks that a transaction has submitted are refused: remove the row of this key, or make it possible "+
-			"to accept them", slog.String("key", fmt.Sprintf(`\x%x`, key)), slog.Any("error", err))
-	}
-	b.refused[key] = b.clock.Now().Add(refusedEvery)
 }

@@ -230,3 +230,52 @@ func TestC11_SubmitTxRefused(t *testing.T) {
 		t.Errorf("the log names refused tasks %d times:\n%s", n, back)
 	}
 }
+
+// TestC11_SubmitTxPastAFullQueue: any number of submissions to a queue that is full hold none to
+// another queue back, and are accepted in their order when there is room.
+func TestC11_SubmitTxPastAFullQueue(t *testing.T) {
+	dsn, cfg := sharedServer(t), pgstore.Config{Schema: newSchema()}
+	s, c := open(t, dsn, cfg), connection(t, dsn)
+	var ids queue.IDs
+	limit := queue.Change{Set: queue.Settings{Pending: 1}}
+	if err := s.Configure(t.Context(), time.Now(), "narrow", limit); err != nil {
+		t.Fatal(err)
+	}
+	narrow := queue.Spec{Options: queue.Options{Queue: "narrow"}}
+	first := prepared(&ids, narrow)
+	if _, err := s.Submit(t.Context(), time.Now(), []queue.NewTask{first}); err != nil {
+		t.Fatal(err)
+	}
+	const many = 2500 // more than the leader reads at a time
+	tx, err := c.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting []queue.ID
+	for range many {
+		task := prepared(&ids, narrow)
+		waiting = append(waiting, task.ID)
+		if err := pgstore.SubmitTx(t.Context(), tx, cfg, task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fine := prepared(&ids, queue.Spec{})
+	if err := pgstore.SubmitTx(t.Context(), tx, cfg, fine); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, s, []queue.ID{fine.ID}, 1)
+	last := first.ID
+	for n := range 3 {
+		cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{last}}}
+		if n, err := s.Command(t.Context(), time.Now(), cancel); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		found := awaits(t, s, waiting[:10], n+1)
+		if last = found[n].ID; last != waiting[n] {
+			t.Fatalf("the task that got room %d is not the oldest", n)
+		}
+	}
+}

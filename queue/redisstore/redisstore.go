@@ -193,6 +193,10 @@ func (s *Store) Leads() bool { return s.rows.Leads() }
 // 0 if it does not know.
 func (s *Store) Vacant() time.Duration { return s.rows.Vacant() }
 
+// Now returns the time by the clock of the server, which this process reads with each renewal
+// of its lease. If that clock is set meanwhile, Now approaches it slowly. It does not block.
+func (s *Store) Now() time.Time { return s.rows.Now() }
+
 // Close is as [queue.Store] says. If the server does not answer, Close returns an error
 // after some seconds; no call has returned a result that is not on the server. Another
 // process can lead at once after Close, or, if the server did not answer, when the lease of

@@ -110,6 +110,14 @@ func (r *rows) Renew(ctx context.Context, epoch uint32, lease time.Duration) err
 	return r.write(ctx, 0, r.scripts.renew, epoch, []string{r.leader}, decimal(epoch), r.id, lease.Milliseconds())
 }
 
+// Now is as [dbrows.DB] says.
+func (r *rows) Now(ctx context.Context) (time.Time, error) {
+	return interruptible(ctx, r, func() (time.Time, error) {
+		now, err := r.client.Time(ctx).Result()
+		return now.UTC(), err
+	})
+}
+
 // Resign is as [dbrows.DB] says.
 func (r *rows) Resign(ctx context.Context, epoch uint32) error {
 	err := r.Renew(ctx, epoch, 0)

@@ -218,8 +218,14 @@ func (f *file) copyPart(part *file, offset, length int64) error {
 	if err := f.r.disk.allocate(f.data, offset, length); err != nil {
 		return err
 	}
-	if err := f.r.disk.copyRange(f.data, offset, data, length); err != nil {
-		return err
+	const piece = 64 << 20 // so that Close waits for that at most
+	for at := int64(0); at < length; at += piece {
+		if f.r.ctx.Err() != nil {
+			return errClosing
+		}
+		if err := f.r.disk.copyRange(f.data, offset+at, data, at, min(piece, length-at)); err != nil {
+			return err
+		}
 	}
 	return f.r.disk.sync(f.data)
 }

@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-// disk is the calls that change files. Tests make them fail, or end the process in them.
+// disk is the calls that change files or take long. Tests make them fail, or end the process in them.
 type disk struct {
-	// fault is called before each change with its name and the number of bytes. If it
-	// returns an error, so does the change, after it has done so many of the bytes. Nil
+	// fault is called before each call with its name and the number of bytes. If it
+	// returns an error, so does the call, after it has done so many of the bytes. Nil
 	// changes nothing.
 	fault func(op string, bytes int) (done int, err error)
 }
@@ -41,11 +41,12 @@ func (d disk) writeAt(f *os.File, p []byte, offset int64) (int, error) {
 	return done, errors.Join(err, d.check("torn"))
 }
 
-func (d disk) copyRange(to *os.File, offset int64, from *os.File, length int64) error {
+// copyRange copies length bytes at source of a file to an offset of another.
+func (d disk) copyRange(to *os.File, offset int64, from *os.File, source, length int64) error {
 	if err := d.check("copy"); err != nil {
 		return err
 	}
-	return copyRange(to, offset, from, length)
+	return copyRange(to, offset, from, source, length)
 }
 
 func (d disk) sync(f *os.File) error {
@@ -99,7 +100,8 @@ func (d disk) remove(name string) error {
 	return nil
 }
 
-// linkAndRemove is a rename that never replaces a file, for systems that have none.
+// linkAndRemove is a rename that never replaces a file, for systems that have none. See
+// file.unlink for a crash in between.
 func linkAndRemove(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err

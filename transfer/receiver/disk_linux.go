@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,18 +26,23 @@ func allocate(f *os.File, offset, length int64) error {
 	return err
 }
 
-// copyRange copies a whole file to an offset of another, by reference if the file system
-// can.
-func copyRange(to *os.File, offset int64, from *os.File, length int64) error {
-	source := int64(0)
-	for source < length {
-		at := offset + source
-		n, err := unix.CopyFileRange(int(from.Fd()), &source, int(to.Fd()), &at, int(min(length-source, 1<<30)), 0)
+// startFlush lets the disk begin to write a range of a file, as sync_file_range(2) says. It
+// blocks while the disk has more to write than its queue holds. The sync that comes later
+// returns the errors of the writing.
+func startFlush(f *os.File, offset, length int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
+}
+
+// copyRange copies length bytes at source of a file to an offset of another, by reference if
+// the file system can.
+func copyRange(to *os.File, offset int64, from *os.File, source, length int64) error {
+	for end := offset + length; offset < end; {
+		n, err := unix.CopyFileRange(int(from.Fd()), &source, int(to.Fd()), &offset, int(end-offset), 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS),
 			errors.Is(err, unix.EINVAL):
-			_, err = io.Copy(io.NewOffsetWriter(to, offset+source), io.NewSectionReader(from, source, length-source))
+			_, err = io.Copy(io.NewOffsetWriter(to, offset), io.NewSectionReader(from, source, end-offset))
 			return err
 		case err != nil:
 			return err
@@ -70,13 +76,15 @@ func lock(f *os.File) error {
 }
 
 // bootID names the time since the machine started, in which written pages are not lost.
-func bootID() string {
+//
+//nolint:gochecknoglobals // a constant of the machine
+var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(id))
-}
+})
 
 // inode returns the number of a file in its file system, or 0 if it is not known.
 func inode(info fs.FileInfo) uint64 {

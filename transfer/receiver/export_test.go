@@ -23,6 +23,9 @@ const RecordEvery = recordEvery
 // Sweep removes what has expired at a time.
 func (r *Receiver) Sweep(now time.Time) { r.sweep(now) }
 
+// Closing is closed when Close begins.
+func (r *Receiver) Closing() <-chan struct{} { return r.ctx.Done() }
+
 // Reserved returns the bytes that count for the quota.
 func (r *Receiver) Reserved() int64 {
 	r.mu.Lock()

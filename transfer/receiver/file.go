@@ -33,7 +33,7 @@ type file struct {
 	finishing sync.Mutex
 
 	mu        sync.Mutex
-	data, log *os.File // open while users > 0
+	data, log *os.File // open while users > 0, unless only the receipt is used; else nil
 	users     int
 	logSize   int64
 	lanes     []*upload // nil: cancelled
@@ -131,7 +131,8 @@ func (r *Receiver) register(f *file) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.files[f] = struct{}{}
-	if old := r.groups[f.rec.Group]; f.rec.Group != "" && (old == nil || !f.renamed) {
+	old := r.groups[f.rec.Group]
+	if f.rec.Group != "" && (old == nil || !f.renamed || old.rec.Created.Before(f.rec.Created)) {
 		r.groups[f.rec.Group] = f
 	}
 	for _, u := range append(slices.Clone(f.lanes), f.final) {
@@ -203,6 +204,7 @@ func (f *file) release() {
 func (f *file) close() {
 	_ = f.data.Close()
 	_ = f.log.Close()
+	f.data, f.log = nil, nil
 }
 
 // addLane begins a lane within the file, or returns the one that has just this range: a

@@ -75,11 +75,11 @@ func (r *Receiver) loadFile(id string) error {
 		return fmt.Errorf("the journal has the version %d, and this program reads versions up to %d; "+
 			"use the program that has written it", h.version, journalVersion)
 	}
-	if !h.valid() {
-		torn, err := isTorn(log, end)
-		if err != nil || torn && h.empty() {
-			return err // the creation of the upload was not completed
-		}
+	torn, err := isTorn(log, end)
+	if err != nil || torn && h.empty() {
+		return err // the creation of the upload was not completed
+	}
+	if !torn || !h.valid() {
 		return r.setAside(id)
 	}
 	if err := log.Truncate(end); err != nil {
@@ -93,16 +93,20 @@ func (r *Receiver) loadFile(id string) error {
 }
 
 // isTorn reports whether what follows the records of a journal, which end at an offset, is
-// nothing or one line without its end.
+// nothing or one line without its end, which a crash can leave. A line that has its end was
+// damaged later: it and the lines after it may be of records that count.
 func isTorn(log io.ReaderAt, end int64) (bool, error) {
-	_, err := bufio.NewReader(io.NewSectionReader(log, end, math.MaxInt64-end)).ReadSlice('\n')
-	switch {
-	case errors.Is(err, io.EOF):
-		return true, nil
-	case errors.Is(err, bufio.ErrBufferFull):
-		return false, nil
+	rest := bufio.NewReader(io.NewSectionReader(log, end, math.MaxInt64-end))
+	for {
+		_, err := rest.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case errors.Is(err, bufio.ErrBufferFull): // a long line
+		default:
+			return false, err
+		}
 	}
-	return false, err
 }
 
 // setAside gives the data and the journal of an upload other names, under which nothing
@@ -205,11 +209,12 @@ type history struct {
 }
 
 func (h *history) valid() bool {
-	return !h.bad && h.rec.Created != time.Time{} && len(h.lanes) > 0
+	return !h.bad && h.rec.Created != time.Time{} && !h.empty()
 }
 
-// empty reports whether the journal says nothing of any bytes.
-func (h *history) empty() bool { return !h.bad && len(h.lanes) == 0 }
+// empty reports whether the journal names no upload. The receipt of a file of the plain protocol
+// names the whole alone, because its chunks have no IDs.
+func (h *history) empty() bool { return !h.bad && len(h.lanes) == 0 && h.final == nil }
 
 func (h *history) apply(rec record) {
 	h.version = max(h.version, rec.Version)

@@ -34,6 +34,9 @@ func (f *file) publishAs(u *upload) error {
 	if f.renamed { // changes only under finishing
 		return nil
 	}
+	if placed, err := f.unlink(); placed || err != nil {
+		return err
+	}
 	if err := f.lanesArrived(); err != nil {
 		return err
 	}
@@ -55,6 +58,31 @@ func (f *file) publishAs(u *upload) error {
 	return f.place(u)
 }
 
+// unlink removes the name of the data if the file also has the one that its journal says: a
+// crash has separated the two steps of linkAndRemove. It reports whether that is so. From then
+// on the file belongs to the application, so it is not verified again.
+func (f *file) unlink() (placed bool, err error) {
+	f.mu.Lock()
+	rec := f.publish
+	f.mu.Unlock()
+	if rec == nil {
+		return false, nil
+	}
+	data, err := f.data.Stat()
+	if err != nil {
+		return false, err
+	}
+	info, err := os.Lstat(filepath.Join(f.r.dir, rec.Name))
+	if err != nil || !os.SameFile(data, info) {
+		return false, nil //nolint:nilerr // whatever has the name, or nothing: it is another file
+	}
+	if err := f.r.disk.remove(f.dataName()); err != nil {
+		return false, err
+	}
+	f.placed()
+	return true, nil
+}
+
 // verify compares the whole file with the SHA-256 that the client gave. A file that
 // differs is removed: each byte of it has arrived, so sending more cannot help.
 func (f *file) verify(u *upload) error {
@@ -65,7 +93,7 @@ func (f *file) verify(u *upload) error {
 	sum := u.sum
 	if sum == nil || u.summed != u.length {
 		sum = sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(f.data, 0, u.length)); err != nil {
+		if err := f.read(sum, u.length); err != nil {
 			return err
 		}
 	}
@@ -77,6 +105,27 @@ func (f *file) verify(u *upload) error {
 	return errors.Join(refuse(statusChecksumMismatch,
 		"the file's SHA-256 is not the one that was given when the upload was created; the upload is removed"),
 		f.removeLocked())
+}
+
+// read writes the first length bytes of the data to w, unless the receiver is closed meanwhile.
+func (f *file) read(w io.Writer, length int64) error {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for at := int64(0); at < length; {
+		if f.r.ctx.Err() != nil {
+			return errClosing
+		}
+		if err := f.r.disk.check("read"); err != nil {
+			return err
+		}
+		n, err := f.data.ReadAt(buf[:min(bufferSize, length-at)], at)
+		if n == 0 {
+			return err
+		}
+		_, _ = w.Write(buf[:n]) // a hash returns no error
+		at += int64(n)
+	}
+	return nil
 }
 
 // place journals a free name for the file and renames it. Where Finished has to be called,
@@ -162,9 +211,13 @@ func (f *file) unannounced() bool {
 	return f.renamed && !f.announced && !f.gone
 }
 
+// receiptSize is how long a journal may be that is kept as a receipt as it is: a block of most
+// file systems. Another file would cost more than it saves.
+const receiptSize = 4 << 10
+
 // announce makes the name of a file that has its place durable and calls Finished, unless it
-// has returned before, and makes the journal a receipt: a few lines that say where the file
-// is.
+// has returned before, and makes the journal a receipt, which says where the file is: the
+// journal itself, or, if that is long, a few lines in its place.
 func (f *file) announce(ctx context.Context) error {
 	f.finishing.Lock()
 	defer f.finishing.Unlock()
@@ -182,6 +235,10 @@ func (f *file) announce(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.announced, f.touched = true, clock.Now()
+	if f.log != nil && f.logSize < receiptSize {
+		done := f.touched
+		return f.append(record{Done: &done})
+	}
 	lines, err := encode(f.receipt()...)
 	if err != nil {
 		return err

@@ -19,6 +19,9 @@ const (
 	bufferSize = 256 << 10
 	// recordEvery is how many bytes a kill -9 may lose: a record is written after so many.
 	recordEvery = 1 << 20
+	// flushEvery is after how many bytes the disk begins to write them, so that the sync at
+	// the end waits for little more than the last ones.
+	flushEvery = 8 << 20
 )
 
 // errTooLong is the error of a body that is longer than the rest of its upload.
@@ -39,6 +42,8 @@ type intake struct {
 	at   int64  // offset that the data has on the disk
 	from int64  // where the bytes of the next record begin
 	crc  uint32 // of these bytes
+
+	flushed int64 // the disk has begun to write the bytes before it
 }
 
 // receive copies a body behind what the upload has, on a slot and at the rate of the
@@ -62,7 +67,7 @@ func (r *Receiver) receive(req *http.Request, in *intake) error {
 		in.body = r.cfg.Rate.At(tier).Key(key).Reader(ctx, in.body)
 	}
 	in.whole = in.whole || in.hash != nil
-	in.at, in.from = in.u.offset, in.u.offset
+	in.at, in.from, in.flushed = in.u.offset, in.u.offset, in.u.offset
 	if err := in.startReading(); err != nil {
 		return err
 	}
@@ -147,6 +152,10 @@ func (in *intake) write(p []byte) error {
 	}
 	if err != nil {
 		return err
+	}
+	if in.at-in.flushed >= flushEvery {
+		startFlush(f.data, u.start+in.flushed, in.at-in.flushed)
+		in.flushed = in.at
 	}
 	// The end of an upload is recorded when it is known that the body has no more.
 	if !in.whole && in.at-in.from >= recordEvery && in.at != u.length {

@@ -26,6 +26,9 @@ const (
 
 	sweepEvery = time.Minute
 
+	// closeMax is how long Close waits for calls of the system and of the application.
+	closeMax = 5 * time.Second
+
 	// receiptsMax is how many finished uploads are known by their IDs: a receipt takes about
 	// 1 KiB of memory.
 	receiptsMax = 10_000
@@ -109,6 +112,11 @@ func (r *Receiver) open() error {
 // Close ends all requests, which keep what they have received, waits for them and for
 // Finished, and lets other processes have the directory. Requests after it are answered
 // 503. A second call returns [ErrClosed].
+//
+// Files that are being hashed or copied are completed after the next Open. Close waits 5 s for
+// what it cannot end, such as the writing of a big file to a slow disk or a Finished that
+// ignores its context. Then it returns an error, and other processes get the directory when
+// that has ended, or with the end of this process.
 func (r *Receiver) Close() error {
 	r.mu.Lock()
 	if r.closed {
@@ -125,8 +133,20 @@ func (r *Receiver) Close() error {
 	for _, f := range all {
 		f.interrupt(errClosing)
 	}
-	r.active.Wait()
-	return r.lock.Close()
+	ended := make(chan error, 1)
+	go func() { // owned by what Close waits for
+		r.active.Wait()
+		ended <- r.lock.Close()
+	}()
+	limit := time.NewTimer(closeMax)
+	defer limit.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-limit.C:
+		return fmt.Errorf("receiver: the disk or Finished takes longer than %s for an upload of %s, which goes on when the "+
+			"directory is opened again", closeMax, r.dir)
+	}
 }
 
 // begin counts a request, unless the receiver is closed.

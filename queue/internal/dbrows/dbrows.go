@@ -65,6 +65,8 @@ type DB interface {
 	// Renew extends the lease of the leader of an epoch to lease from now on. Errors:
 	// ErrFenced.
 	Renew(ctx context.Context, epoch uint32, lease time.Duration) error
+	// Now returns the time of the server's clock.
+	Now(ctx context.Context) (time.Time, error)
 	// Resign ends the lease of the leader of an epoch. If another process leads, it does
 	// nothing.
 	Resign(ctx context.Context, epoch uint32) error

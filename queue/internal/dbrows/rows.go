@@ -54,6 +54,7 @@ type Rows struct {
 	epoch  uint32
 	batch  uint64 // the number of the last batch; owned by Apply
 	vacant time.Duration
+	clock  clock.Remote // of the server
 
 	ctx  context.Context //nolint:containedctx // ends all attempts; its cause is why
 	lost chan struct{}   // closed when this process no longer leads
@@ -117,8 +118,24 @@ func (r *Rows) lead(ctx context.Context) error {
 			r.cfg.Server, epochMax)
 	}
 	r.epoch, r.batch, r.vacant = term.Epoch, term.Batch, term.Vacant
-	return nil
+	return r.try(ctx, r.readClock)
 }
+
+// readClock reads the clock of the server.
+func (r *Rows) readClock(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, patience/2)
+	defer stop()
+	sent := clock.Now()
+	shown, err := r.db.Now(ctx)
+	if err == nil {
+		r.clock.Read(shown, sent, clock.Now())
+	}
+	return err
+}
+
+// Now returns the time by the clock of the server. If that clock is set while this process
+// leads, Now approaches it slowly.
+func (r *Rows) Now() time.Time { return r.clock.Now() }
 
 // leadsFrom records that the lease begins, or is renewed, by a call that is sent at a time.
 func (r *Rows) leadsFrom(sent time.Time) {
@@ -407,6 +424,9 @@ func (r *Rows) renew() {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), min(r.cfg.Lease/3, patience))
 		sent := clock.Now()
 		err := r.db.Renew(ctx, r.epoch, r.cfg.Lease)
+		if err == nil {
+			_ = r.readClock(ctx) // the next renewal reads it again
+		}
 		stop()
 		switch {
 		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):

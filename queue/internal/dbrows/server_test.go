@@ -74,6 +74,7 @@ type op string
 const (
 	opLead   op = "lead"
 	opRenew  op = "renew"
+	opNow    op = "now"
 	opResign op = "resign"
 	opTerm   op = "term"
 	opApply  op = "apply"
@@ -222,6 +223,10 @@ func (c *connection) Renew(ctx context.Context, epoch uint32, lease time.Duratio
 		c.until = time.Now().Add(lease)
 		return nil
 	})
+}
+
+func (c *connection) Now(ctx context.Context) (time.Time, error) {
+	return ask(ctx, c, opNow, func() (time.Time, error) { return time.Now(), nil })
 }
 
 func (c *connection) Resign(ctx context.Context, epoch uint32) error {

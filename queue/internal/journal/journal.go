@@ -90,9 +90,15 @@ func (j *Journal) GetStored(key string) ([]byte, error) { return j.rows.Get(key)
 // Scan calls fn in ascending order for all keys in rows that begin with letter, without
 // the letter, until fn returns an error. It omits changes that have not been applied.
 func (j *Journal) Scan(letter string, fn func(key string, value []byte) error) (err error) {
-	next := string(rune(letter[0] + 1))
-	scanErr := j.rows.Scan(letter, next, false, func(key string, value []byte) bool {
-		err = fn(key[len(letter):], value)
+	return j.ScanFrom(letter, func(key string, value []byte) error { return fn(key[len(letter):], value) })
+}
+
+// ScanFrom is Scan for the keys that begin with the first letter of from, and are not before
+// from. fn is given whole keys.
+func (j *Journal) ScanFrom(from string, fn func(key string, value []byte) error) (err error) {
+	next := string(rune(from[0] + 1))
+	scanErr := j.rows.Scan(from, next, false, func(key string, value []byte) bool {
+		err = fn(key, value)
 		return err == nil
 	})
 	if err == nil {

@@ -32,8 +32,8 @@ type attempts struct {
 // heartbeat extends the lease of a task and stores its progress and checkpoint. The
 // answer has the reason why the worker has to stop the task, if any.
 func (a *attempts) heartbeat(b *queue.Heartbeat) queue.Answer {
-	t := a.tasks.get(b.ID)
-	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != b.Token {
+	t := a.running(Lease{b.ID, b.Token})
+	if t == nil || t.lease.fenced {
 		return queue.Answer{Stop: queue.StopLost}
 	}
 	held := t.lease
@@ -67,9 +67,25 @@ func (a *attempts) order(t *task, c *queue.Command) bool {
 	return true
 }
 
-// settle ends a lease with an outcome. An outcome without a lease is accepted if it
-// repeats an outcome that was accepted before; otherwise the error is ErrStale.
+// running returns the task of a lease that has not ended, nil if there is none.
+func (a *attempts) running(l Lease) *task {
+	t := a.tasks.get(l.ID)
+	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != l.Token {
+		return nil
+	}
+	return t
+}
+
+// settle checks an outcome, and ends the lease with it as end does.
 func (a *attempts) settle(o *queue.Outcome) error {
+	if err := a.check(o); err != nil {
+		return err
+	}
+	return a.end(o)
+}
+
+// check checks the fields of an outcome. It needs no lock.
+func (a *attempts) check(o *queue.Outcome) error {
 	if !o.Kind.Valid() {
 		return fmt.Errorf("%w: %s is no kind of outcome", queue.ErrInvalid, o.Kind)
 	}
@@ -79,8 +95,14 @@ func (a *attempts) settle(o *queue.Outcome) error {
 	if n := len(o.Checkpoint); n > a.cfg.MaxCheckpoint {
 		return tooLarge("checkpoint", n, a.cfg.MaxCheckpoint)
 	}
-	t := a.tasks.get(o.ID)
-	if t == nil || t.leased() == nil || t.lease.row.Lease.Token != o.Token {
+	return nil
+}
+
+// end ends a lease with an outcome. An outcome without a lease is accepted if it repeats an
+// outcome that was accepted before; otherwise the error is ErrStale.
+func (a *attempts) end(o *queue.Outcome) error {
+	t := a.running(Lease{o.ID, o.Token})
+	if t == nil {
 		return a.settleWithoutLease(o)
 	}
 	held := t.lease
@@ -117,13 +139,16 @@ func (a *attempts) settle(o *queue.Outcome) error {
 
 // settleWithoutLease returns nil if an outcome repeats one that was accepted before,
 // which the steps of the task show, and ErrStale otherwise. A release that an order
-// turned into a pause or a cancellation counts as accepted.
+// turned into a pause or a cancellation counts as accepted. So does any outcome of an attempt
+// that a transaction has settled, because that one counts.
 func (a *attempts) settleWithoutLease(o *queue.Outcome) error {
 	row, err := a.rowOf(o.ID)
 	if err == nil {
 		for _, step := range row.Steps {
 			applied := o.Kind == queue.OutcomeRelease && (step.On == queue.OnPause || step.On == queue.OnCancel)
-			if o.Token != 0 && step.Token == o.Token && (step.On == o.Kind.Trigger() || applied) {
+			settled := o.InTx && (step.On == queue.OnSuccess || step.On == queue.OnFailure ||
+				step.On == queue.OnSnooze || step.On == queue.OnRelease)
+			if o.Token != 0 && step.Token == o.Token && (step.On == o.Kind.Trigger() || applied || settled) {
 				return nil
 			}
 		}

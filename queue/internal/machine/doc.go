@@ -87,6 +87,7 @@
 //   - holds.go: holds and releases tasks that wait for others; repairs tasks in quarantine
 //   - submissions.go: Submit: duplicates, unique names, the limit of pending tasks
 //   - inbox.go: tasks that transactions of callers have written beside the machine
+//   - outcomes.go: outcomes of attempts that transactions of callers have written
 //   - claimer.go: Claim, and the undo of starts that were not recorded
 //   - attempts.go: heartbeats, orders, outcomes, lost leases
 //   - commands.go: the commands of operators

@@ -31,10 +31,17 @@ func InboxRow(tasks []queue.NewTask, maxPayload int) (key string, value []byte, 
 // errEnough ends a scan.
 var errEnough = errors.New("enough")
 
-// Inbox returns the keys of up to limit submissions in the inbox, the oldest first.
-func (m *Machine) Inbox(limit int) (keys []string, err error) {
-	err = m.journal.Scan(rowInbox, func(key string, _ []byte) error {
-		if keys = append(keys, rowInbox+key); len(keys) == limit {
+// Inbox returns the keys of up to limit submissions in the inbox, the oldest first, behind a
+// key; after "" those at the beginning.
+func (m *Machine) Inbox(after string, limit int) (keys []string, err error) {
+	return m.keys(max(rowInbox, after+"\x00"), limit)
+}
+
+// keys returns up to limit keys of rows that begin with the first letter of from, and are not
+// before from, in ascending order.
+func (m *Machine) keys(from string, limit int) (keys []string, err error) {
+	err = m.journal.ScanFrom(from, func(key string, _ []byte) error {
+		if keys = append(keys, key); len(keys) == limit {
 			return errEnough
 		}
 		return nil
@@ -46,8 +53,10 @@ func (m *Machine) Inbox(limit int) (keys []string, err error) {
 }
 
 // AcceptSubmission accepts the tasks of a submission in the inbox and removes its row, in one step. If
-// the tasks cannot be accepted, it returns the error of Submit, and the row stays.
-func (m *Machine) AcceptSubmission(ctx context.Context, now time.Time, key string) error {
+// the tasks cannot be accepted, it returns the error of Submit, and the row stays. Queues in
+// full take no tasks: older submissions wait for room there. The error names a queue that is
+// full: it is a [*FullError].
+func (m *Machine) AcceptSubmission(ctx context.Context, now time.Time, key string, full map[string]bool) error {
 	value, err := m.journal.GetStored(key)
 	if err != nil || value == nil { // it was accepted
 		return err
@@ -58,6 +67,11 @@ func (m *Machine) AcceptSubmission(ctx context.Context, now time.Time, key strin
 	}
 	if tasks, err = m.submissions.checked(tasks); err != nil {
 		return err
+	}
+	for i := range tasks {
+		if name := queueOf(&tasks[i].Spec); full[name] {
+			return &FullError{Queue: name}
+		}
 	}
 	prints := m.fingerprints.of(tasks)
 	if err := m.steps.beginChange(ctx, now); err != nil {

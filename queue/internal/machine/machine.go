@@ -34,6 +34,9 @@ type Config struct {
 	// Damaged is called with the machine locked for each task that is put in quarantine
 	// because its row cannot be read. It may be nil.
 	Damaged func(queue.ID, error)
+	// Fence says that transactions of callers settle attempts: Maintain ends no remote lease
+	// that has no fence. See Lapsing.
+	Fence bool
 	// Leases stores the lease log; nil if the rows are never opened again.
 	Leases LeaseStorage
 }

@@ -14,6 +14,7 @@ import (
 // and of due changes. The caller of each method holds the lock of the machine.
 type maintainer struct {
 	attempts    *attempts
+	cfg         *Config
 	clock       *clock
 	deps        *dependencies
 	holds       *holds
@@ -73,7 +74,7 @@ func (n *maintainer) taskDue() bool {
 	for _, of := range []struct {
 		heap *heap[*task]
 		do   func(*task)
-	}{{&n.states.due, n.dueNow}, {&n.states.leases, n.attempts.lose}, {&n.states.deadlines, n.transitions.expire}} {
+	}{{&n.states.due, n.dueNow}, {&n.states.leases, n.lapse}, {&n.states.deadlines, n.transitions.expire}} {
 		if e, ok := of.heap.first(); ok && (e.rank < at || e.rank == at && due == nil) {
 			at, do, due = e.rank, of.do, e.of
 		}
@@ -143,6 +144,16 @@ func (n *maintainer) forgetExpired(t *task, w cause) (done bool) {
 	n.transitions.forget(t, &row, w)
 	n.uniqueNames.keep(&row)
 	return true
+}
+
+// lapse ends the lease of a task whose time is over. A transaction may have settled the
+// attempt if there is no fence: then it looks again later.
+func (n *maintainer) lapse(t *task) {
+	if n.cfg.Fence && t.lease.remote && !t.lease.fenced {
+		n.states.extend(t, fencePause)
+		return
+	}
+	n.attempts.lose(t)
 }
 
 // dueNow makes a Scheduled task whose time has come Waiting or Held, or tries to repair a

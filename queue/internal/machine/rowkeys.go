@@ -23,4 +23,5 @@ const (
 	rowSource   = "ms" // no rest: the ID of moves from here
 	rowBase     = "e"  // no rest: added to the epoch; four bytes
 	rowInbox    = "i"  // ID of the first: tasks that are not accepted yet, in JSON
+	rowOutcome  = "o"  // ID, token in eight bytes: the outcome of an attempt, or empty, a fence; see outcomes.go
 )

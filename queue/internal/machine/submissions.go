@@ -66,15 +66,33 @@ func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, 
 			return nil, nil, fmt.Errorf("task %d: %w", i, err)
 		}
 		name := queueOf(&t.Spec)
-		if limit, unfinished := s.settings.pendingLimit(name); limit > 0 && unfinished+call.more[name] >= limit {
-			return nil, nil, fmt.Errorf("task %d: %w: %s has %d unfinished tasks, its limit is %d",
-				i, queue.ErrFull, name, unfinished, limit)
+		if limit, unfinished := s.settings.pendingLimit(name); limit > 0 {
+			if unfinished+call.more[name] >= limit {
+				return nil, nil, fmt.Errorf("task %d: %w", i, &FullError{name, unfinished, limit})
+			}
+			if call.more != nil {
+				call.more[name]++
+			}
 		}
 		fresh[i] = true
 		call.accepted(t)
 	}
 	return receipts, fresh, nil
 }
+
+// FullError is the error of a submission to a queue that has as many unfinished tasks as its
+// limit allows. It wraps [queue.ErrFull].
+type FullError struct {
+	Queue             string
+	Unfinished, Limit int // tasks
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%s: %s has %d unfinished tasks, its limit is %d", queue.ErrFull, e.Queue, e.Unfinished, e.Limit)
+}
+
+// Unwrap returns [queue.ErrFull].
+func (e *FullError) Unwrap() error { return queue.ErrFull }
 
 // existing returns the ID of the task that a submitted one duplicates, zero if there is
 // none: by its ID, as when a call is repeated, or by its unique name.
@@ -160,13 +178,15 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 		return nil, fmt.Errorf("%w: %d tasks in one call, at most %d are possible: submit them in several calls",
 			queue.ErrTooLarge, len(tasks), queue.MaxSubmit)
 	}
-	if slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return len(t.After)+len(t.AfterAny) > 0 }) {
-		tasks = slices.Clone(tasks) // resolve changes After and AfterAny
-	}
+	after := false
 	for i := range tasks {
 		if err := validateTask(&tasks[i], s.cfg.MaxPayload); err != nil {
 			return nil, fmt.Errorf("task %d: %w", i, err)
 		}
+		after = after || len(tasks[i].After)+len(tasks[i].AfterAny) > 0
+	}
+	if after {
+		tasks = slices.Clone(tasks) // resolve changes After and AfterAny
 	}
 	if s.cfg.Room != nil { // only submissions check it: calls that end tasks make room
 		if err := s.cfg.Room(); err != nil {
@@ -181,7 +201,7 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 type submittedCall struct {
 	unique map[string]queue.ID   // by the keys of the rows of unique names
 	ids    map[queue.ID]queue.ID // from submitted IDs to the IDs of accepted or existing tasks
-	more   map[string]int        // tasks that will be accepted, by queue
+	more   map[string]int        // tasks that will be accepted, by queue, of queues with a limit of pending tasks
 }
 
 // known records that t is, or duplicates, the task with the ID as.
@@ -194,13 +214,9 @@ func (a *submittedCall) known(t *queue.NewTask, as queue.ID) {
 // accepted records that a task will be accepted.
 func (a *submittedCall) accepted(t *queue.NewTask) {
 	a.known(t, t.ID)
-	if a.ids == nil {
-		return
-	}
-	if t.Unique != "" {
+	if a.ids != nil && t.Unique != "" {
 		a.unique[uniqueRow(&t.Spec)] = t.ID
 	}
-	a.more[queueOf(&t.Spec)]++
 }
 
 // accepts reports whether the call has a task with an ID that will be accepted.

@@ -99,7 +99,7 @@ func (m *Machine) wireTransitions() {
 		states: &m.states, tasks: m.tasks, transitions: &m.transitions,
 	}
 	m.maintainer = maintainer{
-		attempts: &m.attempts, clock: &m.clock, deps: &m.deps, holds: &m.holds, journal: m.journal,
+		attempts: &m.attempts, cfg: &m.cfg, clock: &m.clock, deps: &m.deps, holds: &m.holds, journal: m.journal,
 		keyRates: &m.keyRates, scans: &m.scans, queues: &m.queues, rows: &m.rows, settings: &m.settings,
 		states: &m.states, tasks: m.tasks, total: &m.total, transitions: &m.transitions,
 		uniqueNames: &m.uniqueNames, watchers: &m.watchers,

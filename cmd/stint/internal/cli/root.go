@@ -24,6 +24,7 @@ package cli
 // stint serve, and the clients of a server:
 //
 //   - serve.go: stint serve
+//   - groups.go: its groups of queues
 //   - client.go: how a client finds and calls its server
 //   - submit.go: stint submit
 //   - command.go: the command of a submitted task

@@ -72,6 +72,7 @@ type serveFlags struct {
 	listen, jobs            string
 	nodeListen, nodeAddress string
 	queues                  []string
+	groups, groupStores     []string
 	memory, output, logsMax string
 	minFree                 string
 	grace, killAfter        time.Duration
@@ -100,6 +101,9 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, of one server at a time")
 	flags.StringVar(&f.store, "store", os.Getenv("STINT_STORE"),
 		"keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
+	flags.StringArrayVar(&f.groups, "group", nil,
+		"with --store, give queues a leader of their own: `NAME=QUEUE,QUEUE…`; the same at all servers")
+	flags.StringArrayVar(&f.groupStores, "group-store", nil, "keep the tasks of a group elsewhere: `NAME=URL`")
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
 	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
 	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")
@@ -180,7 +184,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
-	var errs [9]error
+	var errs [10]error
 	cfg.ParseJobs = parseJobs
 	cfg.Jobs, cfg.JobsNote, errs[0] = parseJobs(orCPUs(f.jobs))
 	if f.memory != "" {
@@ -197,6 +201,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	errs[6] = cfg.Command.Validate()
 	cfg.Patience, errs[7] = patience()
 	cfg.Uploads, errs[8] = f.uploadsConfig()
+	cfg.Groups, errs[9] = parseGroups(f.groups, f.groupStores, f.store)
 	return cfg, errors.Join(errs[:]...)
 }
 

@@ -21,7 +21,8 @@ results and what runs, and close FROM for good. From then on servers use TO; sta
 with FROM, they refuse and name TO. So no task is lost and none runs twice.
 
 A store is the directory of a server (stint serve --dir), or the URL of a database
-server (stint serve --store). A URL with a password belongs into an environment variable,
+server (stint serve --store), where --from-group and --to-group name a group of stint
+serve --group. A URL with a password belongs into an environment variable,
 because other users see the arguments of a process: env:NAME is the URL in NAME.
 
 No server may use FROM or TO meanwhile: end them first, and what submits to FROM by
@@ -33,8 +34,9 @@ const storeCopyExamples = `  stint store copy ./stint-data postgres://db.example
   STINT_STORE=redis://:secret@db.example.com stint store copy env:STINT_STORE ./stint-data`
 
 func newStore(s *streams) *cobra.Command {
+	var fromGroup, toGroup string
 	cmd := &cobra.Command{Use: "store", Short: "Move tasks between a directory, PostgreSQL and Redis"}
-	cmd.AddCommand(&cobra.Command{
+	copies := &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy all tasks to another store, and close the first", Long: storeCopyLong,
 		Example: storeCopyExamples, Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,11 +44,11 @@ func newStore(s *streams) *cobra.Command {
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process
 			log := slog.New(slog.NewTextHandler(s.err, nil))
-			from, err := place(args[0], true, log)
+			from, err := place(args[0], fromGroup, true, log)
 			if err != nil {
 				return err
 			}
-			to, err := place(args[1], false, log)
+			to, err := place(args[1], toGroup, false, log)
 			if err != nil {
 				return err
 			}
@@ -57,12 +59,15 @@ func newStore(s *streams) *cobra.Command {
 			_, err = fmt.Fprintf(s.out, "%d tasks are in %s now; %s is closed\n", moved.Tasks, to.Name, from.Name)
 			return err
 		},
-	})
+	}
+	copies.Flags().StringVar(&fromGroup, "from-group", "", "copy `GROUP` of FROM (default: the default group)")
+	copies.Flags().StringVar(&toGroup, "to-group", "", "copy to `GROUP` of TO (default: the default group)")
+	cmd.AddCommand(copies)
 	return cmd
 }
 
-// place returns the store that an argument names.
-func place(arg string, exists bool, log *slog.Logger) (relocate.Place, error) {
+// place returns the store that an argument and a group name.
+func place(arg, group string, exists bool, log *slog.Logger) (relocate.Place, error) {
 	if name, ok := strings.CutPrefix(arg, "env:"); ok {
 		value := os.Getenv(name)
 		if !strings.Contains(value, "://") {
@@ -70,5 +75,10 @@ func place(arg string, exists bool, log *slog.Logger) (relocate.Place, error) {
 		}
 		arg = value
 	}
-	return serve.Place(arg, exists, log)
+	if group != "" {
+		if err := checkGroup(group); err != nil {
+			return relocate.Place{}, err
+		}
+	}
+	return serve.Place(arg, group, exists, log)
 }

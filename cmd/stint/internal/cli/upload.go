@@ -216,15 +216,20 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 		return nil, err
 	}
 	var patterns []string
-	for _, arg := range append(args, listed...) {
+	for _, arg := range args {
 		if arg == transfer.Input {
 			files = append(files, arg)
 		} else {
 			patterns = append(patterns, arg)
 		}
 	}
-	found, err := transfer.Files(patterns...)
-	files = append(files, found...)
+	found, err := transfer.Files(append(patterns, listed...)...)
+	for _, name := range found {
+		if name == transfer.Input { // a file of that name
+			name = "./" + name
+		}
+		files = append(files, name)
+	}
 	switch {
 	case err != nil:
 		return nil, err

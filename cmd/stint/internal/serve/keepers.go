@@ -23,8 +23,21 @@ import (
 // keepers finds the servers that keep the logs of tasks: of servers that share a store, the
 // one that has run a task keeps its log.
 type keepers struct {
-	node *cluster.Node
-	logs string // the directory of this server's logs
+	store queue.Store
+	node  *cluster.Node
+	logs  string // the directory of this server's logs
+}
+
+// nodeIn returns the node that knows the other servers of a store, nil if the store is not
+// shared. Every server has a node of the default group.
+func nodeIn(store queue.Store) *cluster.Node {
+	switch s := store.(type) {
+	case *cluster.Node:
+		return s
+	case *cluster.Groups:
+		return s.Node("")
+	}
+	return nil
 }
 
 // nodeName returns the name of this process as a node. Its worker is named after it, so that
@@ -52,7 +65,7 @@ func nodeOf(worker string) (node, host string) {
 
 // at is [server.Config.LogAt].
 func (k keepers) at(ctx context.Context, id queue.ID) (http.RoundTripper, error) {
-	tasks, err := k.node.Find(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
+	tasks, err := k.store.Find(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/cluster"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
 	"github.com/stintgo/stint/transfer"
@@ -43,9 +42,10 @@ const (
 
 // Config configures a server.
 type Config struct {
-	Dir    string // of the socket, the logs and, without Store, the tasks; created if missing
-	Store  string // the URL of the tasks on a database server; empty: they are in Dir
-	Listen string // a TCP address of this machine, besides the socket; empty: none
+	Dir    string  // of the socket, the logs and, without Store, the tasks; created if missing
+	Store  string  // the URL of the tasks on a database server; empty: they are in Dir
+	Groups []Group // of queues, besides the default group; empty: the Store has all queues
+	Listen string  // a TCP address of this machine, besides the socket; empty: none
 	// NodeListen and NodeAddress are Listen and Address of [cluster.Config], for a Store on
 	// a database server.
 	NodeListen, NodeAddress string
@@ -167,9 +167,10 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 		Jobs: jobs.change,
 	}
 	name := "" // that of queue.Config
-	node, shared := store.(*cluster.Node)
+	node := nodeIn(store)
+	shared := node != nil
 	if shared {
-		front.LogAt = keepers{node, filepath.Join(cfg.Dir, logsName)}.at
+		front.LogAt = keepers{store, node, filepath.Join(cfg.Dir, logsName)}.at
 		name = workerOf(node.Name())
 	}
 	q := queue.New(store, queue.Config{

@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,31 +31,64 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 		})
 		return store, err
 	}
-	open, err := opener(cfg)
+	open, err := opener(cfg.Store, "", cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
 	cfg.forNodes = new(lateHandler)
-	return opened(cluster.Open(ctx, open, cluster.Config{
+	shared := cluster.Config{
 		Name: nodeName(), Listen: cfg.NodeListen, Address: cfg.NodeAddress, Route: route(cfg.Store),
 		Handler: cfg.forNodes, Logger: cfg.Logger,
-	}))
+	}
+	if len(cfg.Groups) == 0 {
+		return opened(cluster.Open(ctx, open, shared))
+	}
+	groups := []cluster.Group{{Name: DefaultGroup, Open: open}}
+	for _, g := range cfg.Groups {
+		at := cmp.Or(g.Store, cfg.Store)
+		if open, err = opener(at, g.Name, cfg.Logger); err != nil {
+			return nil, fmt.Errorf("group %s: %w", g.Name, err)
+		}
+		groups = append(groups, cluster.Group{Name: g.Name, Queues: g.Queues, Open: open, Route: route(at)})
+	}
+	return opened(cluster.OpenGroups(ctx, groups, shared))
 }
 
-// opener returns the function that opens the store on a database server to lead it.
-func opener(cfg *Config) (cluster.Opener, error) {
-	switch scheme, _, _ := strings.Cut(cfg.Store, "://"); scheme {
+// DefaultGroup is the name of the group of all queues that no other group has.
+const DefaultGroup = "default"
+
+// Group is a group of queues in a store of its own.
+type Group struct {
+	Name   string
+	Queues []string
+	Store  string // the URL of its database server; empty: that of all
+}
+
+// schemaOf and prefixOf return the schema of PostgreSQL and the prefix of Redis of a group;
+// "" is the default of both for the group "".
+func schemaOf(group string) string {
+	if group == "" || group == DefaultGroup {
+		return ""
+	}
+	return "stint_" + group
+}
+
+func prefixOf(group string) string { return strings.Replace(schemaOf(group), "_", "-", 1) }
+
+// opener returns the function that opens the store of a group on a database server to lead it.
+func opener(url, group string, log *slog.Logger) (cluster.Opener, error) {
+	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
 	case "postgres", "postgresql":
 		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
-			return pgstore.Open(ctx, cfg.Store, pgstore.Config{
-				Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: cfg.Logger,
+			return pgstore.Open(ctx, url, pgstore.Config{
+				Schema: schemaOf(group), Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: log,
 			})
 		}, nil
 	case "redis", "rediss", "unix":
 		logging.Disable() // the client's own log; what fails is logged with its remedy
 		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
-			return redisstore.Open(ctx, cfg.Store, redisstore.Config{
-				Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: cfg.Logger,
+			return redisstore.Open(ctx, url, redisstore.Config{
+				Prefix: prefixOf(group), Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: log,
 			})
 		}, nil
 	default:

@@ -15,7 +15,8 @@ type Node struct {
 	Name    string    `json:"name"`              // host:pid
 	Address string    `json:"address,omitempty"` // by which the other nodes reach it
 	Leads   bool      `json:"leads"`
-	Led     time.Time `json:"led,omitzero"` // since when it leads
+	Led     time.Time `json:"led,omitzero"`     // since when it leads; of several groups, the first
+	Groups  []string  `json:"groups,omitempty"` // of queues that it leads, if there are several
 	Version string    `json:"version,omitempty"`
 	Workers []string  `json:"workers,omitempty"`
 	Slots   int       `json:"slots"` // of all its workers
@@ -23,12 +24,17 @@ type Node struct {
 	Since   time.Time `json:"since,omitzero"` // of its first worker
 }
 
-// Nodes returns the processes that the counts of a store name, the leader first and the
-// others by name.
+// Nodes returns the processes that the counts of a store name, those that lead first, and by
+// name.
 func Nodes(s *queue.Stats) []Node {
 	nodes := make([]Node, 0, 1+len(s.Workers))
-	if s.Lead != nil {
+	if s.Lead != nil && len(s.Groups) == 0 {
 		nodes = append(nodes, Node{Name: s.Lead.Name, Leads: true, Led: s.Lead.Since})
+	}
+	for _, g := range s.Groups {
+		if g.Lead != nil {
+			at(&nodes, g.Lead.Name).lead(g)
+		}
 	}
 	for i := range s.Workers {
 		w := &s.Workers[i]
@@ -39,9 +45,9 @@ func Nodes(s *queue.Stats) []Node {
 	}
 	slices.SortStableFunc(nodes, func(a, b Node) int {
 		switch {
-		case a.Leads:
+		case a.Leads && !b.Leads:
 			return -1
-		case b.Leads:
+		case b.Leads && !a.Leads:
 			return 1
 		}
 		return strings.Compare(a.Name, b.Name)
@@ -56,6 +62,14 @@ func at(nodes *[]Node, name string) *Node {
 		i, *nodes = len(*nodes), append(*nodes, Node{Name: name})
 	}
 	return &(*nodes)[i]
+}
+
+// lead adds a group that the process leads.
+func (n *Node) lead(g queue.Group) {
+	n.Leads, n.Groups = true, append(n.Groups, g.Name)
+	if n.Led.IsZero() || g.Lead.Since.Before(n.Led) {
+		n.Led = g.Lead.Since
+	}
 }
 
 // add adds a worker of the process.
@@ -74,11 +88,16 @@ func (n *Node) add(w *queue.Worker) {
 // NodeTable prints nodes.
 func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 	out := table(w)
-	_, _ = fmt.Fprintln(out, "NODE\tADDRESS\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION")
+	header, several := "NODE\tADDRESS\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION", ""
+	if slices.ContainsFunc(nodes, func(n Node) bool { return len(n.Groups) > 0 }) {
+		header, several = header+"\tGROUPS", "\t"
+	}
+	_, _ = fmt.Fprintln(out, header)
 	for i := range nodes {
 		n := &nodes[i]
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Name), Plain(n.Address), since(n.Led, now),
-			since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version))
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), Plain(n.Address), since(n.Led, now),
+			since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version),
+			several+Plain(strings.Join(n.Groups, ", ")))
 	}
 	return out.Flush()
 }

@@ -1,0 +1,154 @@
+//go:build linux
+
+package main_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer"
+)
+
+// The lines of --from are names and no patterns, whatever characters they have.
+func TestE4_UploadFromAList(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	names := []string{"a*", "[ab]", "c?", `back\slash`, " blank ", "-", "ä", "-v", "{x,y}"}
+	want := make(map[string][]byte)
+	for i, name := range names {
+		want[name] = r.file(name, 100+i)
+	}
+	for _, other := range []string{"ab", "a", "cc", "backslash"} { // what patterns would match
+		r.file(other, 50)
+	}
+	write(t, filepath.Join(r.dir, "list"), strings.Join(names, "\n")+"\n\n")
+	if u := r.upload("--from", "list"); u.status != 0 || !strings.Contains(u.stderr, "9 sent") {
+		t.Fatalf("%+v", u)
+	}
+	entries, err := os.ReadDir(filepath.Join(r.dir, "inbox"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(names)+1 { // and the directory of unfinished ones
+		t.Errorf("the server has %v", entries)
+	}
+	for name, content := range want {
+		r.has(strings.TrimPrefix(strings.TrimSpace(name), `back\`), content)
+	}
+	if u := runCmd(t, r.uploads("--from", "-"), "a*\nc?\n"); u.status != 0 ||
+		!strings.Contains(u.stderr, "0 sent (0 B), 2 skipped") {
+		t.Errorf("a list from standard input: %+v", u)
+	}
+	if u := runCmd(t, r.uploads("./-"), "not this"); u.status != 0 || !strings.Contains(u.stderr, "1 skipped") {
+		t.Errorf("a file named -: %+v", u)
+	}
+	for _, c := range []struct{ list, says string }{
+		{"ab\nnone*\n", `none\\*" names no file`},
+		{"ab\n[\n", `\\[" names no file`},
+		{strings.Repeat("x", 1<<17), "--from -: bufio.Scanner: token too long"},
+		{"\n\n", "say what to upload"},
+	} {
+		if u := runCmd(t, r.uploads("--from", "-"), c.list); u.status != 125 || !strings.Contains(u.stderr, c.says) {
+			t.Errorf("the list %.20q: %+v", c.list, u)
+		}
+	}
+	r.upload("--from", "nowhere").want(t, "", "open nowhere: no such file", 125)
+}
+
+// recorder is a server of uploads that answers nothing until it is released, and then that
+// there are none.
+type recorder struct {
+	*httptest.Server
+	asked   chan struct{} // receives for each request
+	release func()
+
+	mu   sync.Mutex
+	said []string // the values of Authorization
+}
+
+func newRecorder(t *testing.T) *recorder {
+	t.Helper()
+	released := make(chan struct{})
+	r := &recorder{asked: make(chan struct{}, 1000), release: sync.OnceFunc(func() { close(released) })}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		r.said = append(r.said, req.Header.Get("Authorization"))
+		r.mu.Unlock()
+		r.asked <- struct{}{}
+		select {
+		case <-released:
+		case <-req.Context().Done():
+		}
+		http.NotFound(w, req)
+	}))
+	t.Cleanup(func() {
+		r.release()
+		r.Close()
+	})
+	return r
+}
+
+// A token is for the server for which its call gave it: an upload that an earlier call has left
+// for another server neither gets it nor sends a request without one.
+func TestE4_UploadTokenIsForOneServer(t *testing.T) {
+	t.Parallel()
+	r := &receiving{served: &served{t: t, dir: t.TempDir()}}
+	r.file("a", 10)
+	r.file("b", 20)
+	first, second := newRecorder(t), newRecorder(t)
+	call := func(server *recorder, name string) []string {
+		token := filepath.Join(r.dir, name+"-token")
+		if err := os.WriteFile(token, []byte(strings.Repeat(name, 20)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"upload", name, "--to", server.URL + "/files/", "--token-file", token, "--dir", "uploads"}
+	}
+	cmd := r.command(call(first, "a")...)
+	cmd.Stderr = t.Output()
+	start(t, cmd)
+	wait(t, first.asked)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	cmd = r.command(call(second, "b")...)
+	start(t, cmd)
+	wait(t, second.asked)
+	all := r.await("the upload of the other server to fail", func(all []transfer.Transfer) bool {
+		return slices.ContainsFunc(all, func(t transfer.Transfer) bool { return t.Name == "a" && t.State == queue.Dead })
+	})
+	for _, u := range all {
+		if u.Name == "a" && !strings.Contains(u.Err, "STINT_UPLOAD_AUTHORIZATION_") {
+			t.Errorf("the upload failed with %q", u.Err)
+		}
+	}
+	second.release()
+	if status := finish(t, cmd); status != 1 {
+		t.Errorf("exit status %d", status)
+	}
+	for name, server := range map[string]*recorder{"a": first, "b": second} {
+		server.mu.Lock()
+		for _, said := range server.said {
+			if said != "Bearer "+strings.Repeat(name, 20) {
+				t.Errorf("the server of %s got the header %q", name, said)
+			}
+		}
+		server.mu.Unlock()
+	}
+}
+
+// wait waits for a signal.
+func wait(t *testing.T, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("waited in vain for a request")
+	}
+}

@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/queue"
+)
+
+const (
+	// moveEvery is about how often a process that leads too many groups hands one over, and
+	// the shortest time between two groups that a process accepts. It is longer than
+	// enrollEvery, so that the counts that a leader knows are those after the last move.
+	moveEvery = 5 * time.Second
+	// invitedFor is how long a node that was invited tries to lead at once.
+	invitedFor = 3 * time.Second
+	// hesitateEach is the pause before an attempt to lead, for each group that the process
+	// leads already, up to hesitateMost: a process that leads fewer comes first.
+	hesitateEach = 100 * time.Millisecond
+	hesitateMost = time.Second
+)
+
+// seats are the groups that a process leads. A process hands a group over only to one that
+// leads at least two fewer, which checks that itself. So each move makes the sum of the
+// squares of the numbers smaller, and groups never move in circles. A nil *seats is that of a
+// node without groups. It is safe for concurrent use.
+type seats struct {
+	every time.Duration // moveEvery, but for tests
+	leads atomic.Int32
+
+	mu       sync.Mutex // guards the fields below
+	accepted time.Time  // when the last invitation was accepted; zero if none was
+}
+
+// replaced counts the lead of a node whose view has changed. old may be nil.
+func (s *seats) replaced(old, now *view) {
+	if s == nil {
+		return
+	}
+	if old != nil && old.leads() {
+		s.leads.Add(-1)
+	}
+	if now.leads() {
+		s.leads.Add(1)
+	}
+}
+
+// load returns how many groups the process leads.
+func (s *seats) load() int {
+	if s == nil {
+		return 0
+	}
+	return int(s.leads.Load())
+}
+
+// accept reports whether the process takes a group over from one that leads so many. After
+// that it accepts no other for a while, until the load has changed.
+func (s *seats) accept(leads int, now time.Time) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.load()+2 > leads || !s.accepted.IsZero() && now.Sub(s.accepted) < s.every {
+		return false
+	}
+	s.accepted = now
+	return true
+}
+
+// isInvited reports whether another node has just let this one lead.
+func (n *Node) isInvited() bool { return clock.Now().UnixNano() < n.invited.Load() }
+
+// hesitate lets processes that lead fewer groups try first.
+func (n *Node) hesitate() {
+	if load := n.cfg.seats.load(); load > 0 && !n.isInvited() {
+		sleep(n.life, min(time.Duration(load)*hesitateEach, hesitateMost))
+	}
+}
+
+// answerInvitation answers a node that hands its group over.
+func (n *Node) answerInvitation(w http.ResponseWriter, r *http.Request) {
+	leads, err := strconv.Atoi(r.URL.Query().Get(leadsQuery))
+	now := clock.Now()
+	switch {
+	case err != nil:
+		refuse(w, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, leadsQuery, err))
+	case n.life.Err() != nil || !n.cfg.seats.accept(leads, now):
+		w.WriteHeader(http.StatusConflict)
+	default:
+		n.invited.Store(now.Add(invitedFor).UnixNano())
+		n.suspect()
+	}
+}
+
+// handOver lets another node lead in place of this one, if it accepts. Calls wait for it.
+func (n *Node) handOver(ctx context.Context, to member, leads int) error {
+	c, err := parseContact(to.Contact)
+	if err != nil {
+		return err
+	}
+	const within = time.Second
+	ctx, stop := context.WithTimeout(ctx, within)
+	defer stop()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"http://node"+leadPath+"?"+leadsQuery+"="+strconv.Itoa(leads), http.NoBody)
+	if err != nil {
+		return err
+	}
+	at := n.targets.of(n, to.Contact, c)
+	at.aim(r)
+	res, err := at.transport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // it is empty
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusConflict:
+		return errDeclined
+	default:
+		return fmt.Errorf("node %s answers %q", to.Name, res.Status)
+	}
+	n.cfg.Logger.Info("this node hands its group over", slog.String("to", to.Name))
+	select {
+	case n.yield <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// errDeclined is the error of a node that does not take a group over.
+var errDeclined = errors.New("the other node has declined")
+
+// spread hands groups over to processes that lead fewer, one at a time, until ctx ends.
+func (s *seats) spread(ctx context.Context, nodes []*Node) {
+	for ctx.Err() == nil {
+		// Not all processes at the same time.
+		sleep(ctx, s.every+time.Duration(rand.Int64N(int64(s.every)/2))) //nolint:gosec // no secret
+		n, to, leads := surplus(nodes, clock.Now())
+		if n == nil {
+			continue
+		}
+		if err := n.handOver(ctx, to, leads); err != nil && !errors.Is(err, errDeclined) && ctx.Err() == nil {
+			n.cfg.Logger.Warn("a group could not be handed over; trying again",
+				slog.String("to", to.Name), slog.Any("error", err))
+		}
+	}
+}
+
+// surplus returns a node to hand over and the one that is to lead instead, if the process
+// leads at least two groups more than another one.
+func surplus(nodes []*Node, now time.Time) (from *Node, to member, leads int) {
+	var views []*view
+	for _, n := range nodes {
+		v := n.view.Load()
+		views = append(views, v)
+		if v.leads() {
+			leads++
+		}
+	}
+	for i, v := range views {
+		if !v.leads() {
+			continue
+		}
+		least := v.roster.least(now)
+		if len(least) == 0 || least[0].Leads+2 > leads || from != nil && least[0].Leads >= to.Leads {
+			continue
+		}
+		from, to = nodes[i], least[rand.IntN(len(least))] //nolint:gosec // no secret
+	}
+	return from, to, leads
+}

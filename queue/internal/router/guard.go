@@ -1,0 +1,104 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Guard returns a store that refuses calls for queues of other groups. The leader of a group
+// calls its store through it, so that a process with another table cannot put tasks of one
+// queue into two groups.
+func Guard(s queue.Store, t *Table, group int) queue.Store { return guard{s, t, group} }
+
+type guard struct {
+	queue.Store
+	table *Table
+	group int
+}
+
+// check returns an error if a queue is of another group.
+func (g guard) check(name string) error {
+	if of := g.table.Of(name); of != g.group {
+		return fmt.Errorf("%w: queue %s is of group %s at the leader of group %s: start all processes with the same groups",
+			queue.ErrInvalid, queueOf(name), g.table.Name(of), g.table.Name(g.group))
+	}
+	return nil
+}
+
+func (g guard) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+	for i := range tasks {
+		if err := g.check(tasks[i].Queue); err != nil {
+			return nil, err
+		}
+	}
+	return g.Store.Submit(ctx, now, tasks)
+}
+
+func (g guard) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	if err := g.check(c.Queue); err != nil {
+		return queue.Claimed{}, err
+	}
+	return g.Store.Claim(ctx, now, c)
+}
+
+func (g guard) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	if name != "" {
+		if err := g.check(name); err != nil {
+			return err
+		}
+	}
+	return g.Store.Configure(ctx, now, name, c)
+}
+
+func (g guard) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
+	if name != "" {
+		if err := g.check(name); err != nil {
+			return err
+		}
+	}
+	return g.Store.PauseQueue(ctx, now, name, p)
+}
+
+func (g guard) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	if r.To != nil {
+		if err := g.check(r.To.Task.Queue); err != nil {
+			return err
+		}
+	}
+	return g.Store.Reschedule(ctx, now, r)
+}
+
+// Foreign returns an error if a group has unfinished tasks of queues of another group, which
+// no worker would find there.
+func (s *Store) Foreign(ctx context.Context, now time.Time, group int) error {
+	stats, err := s.stores[group].Stats(ctx, now)
+	if err != nil {
+		return err
+	}
+	for name, counts := range stats.Queues {
+		unfinished := 0
+		for state, n := range counts.States {
+			if !state.Finished() {
+				unfinished += n
+			}
+		}
+		if of := s.table.Of(name); of != group && unfinished > 0 {
+			return fmt.Errorf("%w: group %s has %d unfinished tasks of queue %s, which is of group %s now: let them finish "+
+				"with the former groups first", queue.ErrInvalid, s.table.Name(group), unfinished, name, s.table.Name(of))
+		}
+	}
+	if schedules, err := s.stores[group].Schedules(ctx); err != nil {
+		return err
+	} else if i := slices.IndexFunc(schedules, func(f queue.ScheduleState) bool {
+		return s.table.Of(f.Task.Queue) != group
+	}); i >= 0 {
+		return fmt.Errorf("%w: group %s has schedule %q of queue %s, which is of group %s now: remove the schedule with the "+
+			"former groups first, and add it again", queue.ErrInvalid, s.table.Name(group), schedules[i].Name,
+			queueOf(schedules[i].Task.Queue), s.table.Name(s.table.Of(schedules[i].Task.Queue)))
+	}
+	return nil
+}

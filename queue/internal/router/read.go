@@ -1,0 +1,177 @@
+package router
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Find is as [queue.Store] says: the tasks of all groups come in the order of their IDs.
+func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
+	if f.Queue != "" {
+		return s.stores[s.table.Of(f.Queue)].Find(ctx, f, p)
+	}
+	if len(f.IDs) == 1 && f.Batch.IsZero() {
+		if g, known := s.tasks.of(f.IDs[0]); known {
+			return s.stores[g].Find(ctx, f, p)
+		}
+	}
+	pages := make([][]queue.Task, len(s.stores))
+	err := s.each(s.all(), func(g int) (err error) {
+		pages[g], err = s.stores[g].Find(ctx, f, p)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return merge(pages, p), nil
+}
+
+// defaultLimit is the limit of a [queue.Page] that has none.
+const defaultLimit = 100
+
+// merge merges pages of the groups to one page. A group may have tasks behind a page that is
+// full; the merged page ends before them, because it has as many tasks, or bytes, before.
+func merge(pages [][]queue.Task, p queue.Page) []queue.Task {
+	all := slices.Concat(pages...)
+	slices.SortFunc(all, func(a, b queue.Task) int {
+		if p.Newest {
+			a, b = b, a
+		}
+		return bytes.Compare(a.ID[:], b.ID[:])
+	})
+	size := 0
+	for i := range all {
+		if i == cmp.Or(p.Limit, defaultLimit) || p.Bytes > 0 && size >= p.Bytes {
+			return all[:i]
+		}
+		size += all[i].Size()
+	}
+	return all
+}
+
+// Explain is as [queue.Store] says.
+func (s *Store) Explain(ctx context.Context, now time.Time, id queue.ID) (reasons []queue.Reason, err error) {
+	if g, known := s.tasks.of(id); known {
+		return s.stores[g].Explain(ctx, now, id)
+	}
+	for _, g := range s.all() {
+		reasons, err = s.stores[g].Explain(ctx, now, id)
+		if err == nil {
+			s.tasks.put(id, g)
+		}
+		if !errors.Is(err, queue.ErrNotFound) {
+			break
+		}
+	}
+	return reasons, err
+}
+
+// Stats is as [queue.Store] says. Total has the running tasks of all groups. Lead is the
+// leader of the default group, and Groups has those of all.
+func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
+	parts := make([]queue.Stats, len(s.stores))
+	err := s.each(s.all(), func(g int) (err error) {
+		parts[g], err = s.stores[g].Stats(ctx, now)
+		return err
+	})
+	if err != nil {
+		return queue.Stats{}, err
+	}
+	total := parts[s.table.Default()]
+	total.Queues, total.Total.Keys = maps.Clone(total.Queues), maps.Clone(total.Total.Keys)
+	for g := range parts {
+		part := &parts[g]
+		total.Groups = append(total.Groups, queue.Group{
+			Name: s.table.Name(g), Queues: s.table.Queues(g), Lead: part.Lead,
+		})
+		if g == s.table.Default() {
+			continue
+		}
+		for name, counts := range part.Queues {
+			if _, known := total.Queues[name]; !known || s.table.Of(name) == g {
+				if total.Queues == nil {
+					total.Queues = make(map[string]queue.Counts)
+				}
+				total.Queues[name] = counts
+			}
+		}
+		total.Total.Running += part.Total.Running
+		total.Workers = joinWorkers(total.Workers, part.Workers)
+		total.Nodes = joinNodes(total.Nodes, part.Nodes)
+	}
+	return total, nil
+}
+
+// joinWorkers adds workers, whose queues are joined with those of the same worker.
+func joinWorkers(all, more []queue.Worker) []queue.Worker {
+	all = slices.Clone(all)
+	for _, w := range more {
+		i := slices.IndexFunc(all, func(o queue.Worker) bool { return o.Name == w.Name })
+		if i < 0 {
+			all = append(all, w)
+			continue
+		}
+		kinds := maps.Clone(all[i].Kinds)
+		if kinds == nil {
+			kinds = make(map[string][]string)
+		}
+		maps.Copy(kinds, w.Kinds)
+		all[i].Kinds = kinds
+	}
+	slices.SortStableFunc(all, func(a, b queue.Worker) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// joinNodes adds the nodes that are not there yet.
+func joinNodes(all, more []queue.Node) []queue.Node {
+	all = slices.Clone(all)
+	for _, n := range more {
+		if !slices.ContainsFunc(all, func(o queue.Node) bool { return o.Name == n.Name }) {
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b queue.Node) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Watch is as [queue.Store] says: the events of each group are in order. It ends when the
+// watch of one group does.
+func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex // guards begins, and the calls of fn
+	begins, ready := len(s.stores), make(chan struct{})
+	err := s.each(s.all(), func(g int) error {
+		err := s.stores[g].Watch(ctx, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if begins--; begins == 0 {
+				begun()
+				close(ready)
+			}
+		}, func(e queue.Event) {
+			select {
+			case <-ready:
+				mu.Lock()
+				defer mu.Unlock()
+				fn(e)
+			case <-ctx.Done():
+			}
+		})
+		cancel(err)
+		return err
+	})
+	if first := context.Cause(ctx); first != nil {
+		return first
+	}
+	return err
+}

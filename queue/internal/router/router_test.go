@@ -1,0 +1,562 @@
+package router_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/router"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/queue/storetest"
+)
+
+// table returns a table of groups that are written as in "mail=news,letters".
+func table(t *testing.T, groups ...string) *router.Table {
+	t.Helper()
+	table, err := tableOf(groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func tableOf(groups ...string) (*router.Table, error) {
+	var members []router.Member
+	for _, g := range groups {
+		name, queues, _ := strings.Cut(g, "=")
+		m := router.Member{Name: name}
+		if queues != "" {
+			m.Queues = strings.Split(queues, ",")
+		}
+		members = append(members, m)
+	}
+	return router.NewTable(members)
+}
+
+// totals sets limits on all queues together in the default group, which a router refuses. The
+// contract has cases for them, and all queues of its cases are of the default group.
+type totals struct {
+	*router.Store
+	rest queue.Store
+}
+
+func (s totals) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
+	if name == "" {
+		return s.rest.Configure(ctx, now, name, c)
+	}
+	return s.Store.Configure(ctx, now, name, c)
+}
+
+// open opens a router of two groups. One of them stays empty.
+func open(t *testing.T, cfg storetest.Config) storetest.Harness {
+	t.Helper()
+	store := func() queue.Store {
+		return memstore.New(memstore.Config{
+			MaxPayload: cfg.MaxPayload, MaxResult: cfg.MaxResult, MaxCheckpoint: cfg.MaxCheckpoint, WatchBuffer: cfg.WatchBuffer,
+		})
+	}
+	rest := store()
+	s := router.New(table(t, "other=queue of the other group", "rest"), []queue.Store{store(), rest})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, queue.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return storetest.Harness{Store: totals{s, rest}}
+}
+
+// TestC11_GroupsStore: a router is a store.
+func TestC11_GroupsStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestModel_Groups(t *testing.T) { storetest.Model(t, open, 1000) }
+
+// pair is a router of the groups mail, with the queue news, and rest.
+type pair struct {
+	*router.Store
+	mail, rest memstore.Store
+	ids        queue.IDs
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{mail: memstore.New(memstore.Config{}), rest: memstore.New(memstore.Config{})}
+	p.Store = router.New(table(t, "mail=news", "rest"), []queue.Store{p.mail, p.rest})
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func (p *pair) task(name string) queue.NewTask {
+	return queue.NewTask{ID: p.ids.New(start), Spec: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}}}
+}
+
+// submit submits a task of a queue.
+func (p *pair) submit(t *testing.T, name string) queue.ID {
+	t.Helper()
+	task := p.task(name)
+	if _, err := p.Submit(t.Context(), start, []queue.NewTask{task}); err != nil {
+		t.Fatal(err)
+	}
+	return task.ID
+}
+
+// again returns a router of the same groups that knows no tasks, as after a restart.
+func (p *pair) again(t *testing.T) *router.Store {
+	t.Helper()
+	return router.New(table(t, "mail=news", "rest"), []queue.Store{p.mail, p.rest})
+}
+
+var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// TestC11_GroupsRouteTasks: each task is in the store of the group of its queue, and is found,
+// run and settled there, also by a router that has not seen it before.
+func TestC11_GroupsRouteTasks(t *testing.T) {
+	p := newPair(t)
+	names := []string{"news", "", "news", "files"}
+	var all []queue.ID
+	for _, name := range names {
+		all = append(all, p.submit(t, name))
+	}
+	for group, want := range map[queue.Store][]queue.ID{p.mail: {all[0], all[2]}, p.rest: {all[1], all[3]}} {
+		if got := idsOf(t, group, queue.Page{}); !slices.Equal(got, want) {
+			t.Errorf("a group has %v, want %v", got, want)
+		}
+	}
+	for _, page := range []queue.Page{{Limit: 1}, {Limit: 3}, {}, {Bytes: 1}, {Newest: true, Limit: 2}} {
+		var got []queue.ID
+		for {
+			part := idsOf(t, p.Store, page)
+			if len(part) == 0 || len(got) > len(all) {
+				break
+			}
+			got, page.After = append(got, part...), part[len(part)-1]
+		}
+		want := slices.Clone(all)
+		if page.Newest {
+			slices.Reverse(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %+v have %v, want %v", page, got, want)
+		}
+	}
+	worker := queue.Worker{Name: "w", Kinds: map[string][]string{"news": {"work"}, "default": {"work"}}}
+	var claimed []queue.Task
+	for _, name := range []string{"news", "default"} {
+		c, err := p.Claim(t.Context(), start, queue.Claim{
+			Worker: "w", Queue: name, Kinds: []string{"work"}, Max: 5, Lease: time.Minute,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed = append(claimed, c.Tasks...)
+	}
+	if len(claimed) != 3 {
+		t.Fatalf("%d tasks are claimed, want 3", len(claimed))
+	}
+	for i, s := range []*router.Store{p.Store, p.again(t)} {
+		var heartbeats []queue.Heartbeat
+		for _, c := range claimed {
+			heartbeats = append(heartbeats, queue.Heartbeat{
+				ID: c.ID, Token: c.Lease.Token, Lease: time.Minute, Progress: queue.Progress{Done: int64(i + 1)},
+			})
+		}
+		heartbeats = append(heartbeats, queue.Heartbeat{ID: p.ids.New(start), Token: 1, Lease: time.Minute})
+		answers, err := s.Heartbeat(t.Context(), start, worker, heartbeats)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range answers {
+			if lost := i == len(claimed); (a.Stop == queue.StopLost) != lost || a.Missing {
+				t.Errorf("heartbeat %d has the answer %+v", i, a)
+			}
+		}
+	}
+	stats, err := p.Stats(t.Context(), start)
+	if err != nil || len(stats.Workers) != 1 || len(stats.Workers[0].Kinds) != 2 || stats.Total.Running != 3 ||
+		len(stats.Queues) != 3 || len(stats.Groups) != 2 {
+		t.Errorf("the stats are %+v, %v", stats, err)
+	}
+	var outcomes []queue.Outcome
+	for _, c := range claimed {
+		outcomes = append(outcomes, queue.Outcome{ID: c.ID, Token: c.Lease.Token, Kind: queue.OutcomeSuccess})
+	}
+	outcomes = append(outcomes, queue.Outcome{ID: p.ids.New(start), Token: 1, Kind: queue.OutcomeSuccess})
+	for _, s := range []*router.Store{p.again(t), p.Store} { // the second call repeats the first
+		errs, err := s.Settle(t.Context(), start, outcomes)
+		if err != nil || errors.Join(errs[:3]...) != nil || !errors.Is(errs[3], queue.ErrStale) {
+			t.Errorf("settle: %v, %v", errs, err)
+		}
+	}
+	for _, id := range all[3:] {
+		if reasons, err := p.again(t).Explain(t.Context(), start, id); err != nil || len(reasons) == 0 {
+			t.Errorf("explain: %v, %v", reasons, err)
+		}
+	}
+}
+
+func idsOf(t *testing.T, s queue.Store, page queue.Page) (ids []queue.ID) {
+	t.Helper()
+	found, err := s.Find(t.Context(), queue.Filter{}, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		ids = append(ids, found[i].ID)
+	}
+	return ids
+}
+
+// TestC11_GroupsCommands: an order finds the tasks of all groups, up to its limit.
+func TestC11_GroupsCommands(t *testing.T) {
+	p := newPair(t)
+	first, second, third := p.submit(t, "news"), p.submit(t, "files"), p.submit(t, "news")
+	for i, c := range []struct {
+		filter queue.Filter
+		limit  int
+		want   int
+	}{
+		{queue.Filter{IDs: []queue.ID{first, second}}, 0, 2},
+		{queue.Filter{Queue: "news"}, 0, 1},
+		{queue.Filter{Kind: "work"}, 0, 0},
+	} {
+		n, err := p.Command(t.Context(), start, queue.Command{Do: queue.OrderCancel, Filter: c.filter, Limit: c.limit})
+		if err != nil || n != c.want {
+			t.Errorf("command %d has changed %d tasks, %v; want %d", i, n, err, c.want)
+		}
+	}
+	n, err := p.Command(t.Context(), start, queue.Command{Do: queue.OrderRetry, All: true, Limit: 2})
+	if err != nil || n != 2 {
+		t.Errorf("a command for two of three tasks has changed %d, %v", n, err)
+	}
+	if _, err := p.Explain(t.Context(), start, third); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestC11_GroupsRefuse: what would need tasks of several groups in one step is refused, and the
+// error names both groups.
+func TestC11_GroupsRefuse(t *testing.T) {
+	p := newPair(t)
+	done, batch := p.submit(t, "files"), p.ids.New(start)
+	ofBatch := p.task("files")
+	ofBatch.Batch = batch
+	if _, err := p.Submit(t.Context(), start, []queue.NewTask{ofBatch}); err != nil {
+		t.Fatal(err)
+	}
+	changed := func(change func(*queue.NewTask)) []queue.NewTask {
+		task := p.task("news")
+		change(&task)
+		return []queue.NewTask{task}
+	}
+	calls := map[string]func(s *router.Store) error{
+		"several groups in a call": func(s *router.Store) error {
+			_, err := s.Submit(t.Context(), start, []queue.NewTask{p.task("news"), p.task("files")})
+			return err
+		},
+	}
+	for name, tasks := range map[string][]queue.NewTask{
+		"after":       changed(func(n *queue.NewTask) { n.After = []queue.ID{done} }),
+		"after any":   changed(func(n *queue.NewTask) { n.AfterAny = []queue.ID{done} }),
+		"after batch": changed(func(n *queue.NewTask) { n.AfterBatch = batch }),
+	} {
+		calls[name] = func(s *router.Store) error {
+			_, err := s.Submit(t.Context(), start, tasks)
+			return err
+		}
+	}
+	for name, call := range calls {
+		for _, s := range []*router.Store{p.Store, p.again(t)} {
+			err := call(s)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "group mail") ||
+				!strings.Contains(err.Error(), "group rest") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	_, err := p.Submit(t.Context(), start, changed(func(n *queue.NewTask) { n.Batch = batch }))
+	if !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("a task of a batch of another group: %v", err)
+	}
+	if got := idsOf(t, p.mail, queue.Page{}); len(got) != 0 {
+		t.Errorf("the group mail has %v", got)
+	}
+	for _, c := range []queue.Change{
+		{Set: queue.Settings{Total: 3}},
+		{Set: queue.Settings{TotalPerKey: 3}},
+		{Unlimited: []queue.Field{queue.FieldTotal}},
+		{Key: "k", Set: queue.Settings{Total: 3}},
+	} {
+		if err := p.Configure(t.Context(), start, "", c); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestC11_GroupsSettings: settings and pauses are those of the group of the queue, and those of
+// all queues hold in each group.
+func TestC11_GroupsSettings(t *testing.T) {
+	p := newPair(t)
+	set := func(name string, most int) {
+		t.Helper()
+		if err := p.Configure(t.Context(), start, name, queue.Change{Set: queue.Settings{Max: most}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("", 7)
+	set("news", 3)
+	if err := p.PauseQueue(t.Context(), start, "files", &queue.Pause{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.PauseQueue(t.Context(), start, "", &queue.Pause{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{"mail": {"", "news"}, "rest": {"", "files"}} {
+		s := queue.Store(p.mail)
+		if name == "rest" {
+			s = p.rest
+		}
+		wantSettings(t, name, s, want)
+	}
+	wantSettings(t, "both", p.Store, []string{"", "files", "news"})
+}
+
+func wantSettings(t *testing.T, name string, s queue.Store, want []string) {
+	t.Helper()
+	settings, err := s.Settings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for name := range settings {
+		got = append(got, name)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s has settings of %q, want %q", name, got, want)
+	}
+}
+
+// TestC11_GroupsSchedules: a schedule is in the group of its queue, and its name is used once.
+func TestC11_GroupsSchedules(t *testing.T) {
+	p := newPair(t)
+	next := func(name string) *queue.ScheduleState {
+		return &queue.ScheduleState{
+			Schedule: queue.Schedule{
+				Name: "s", Cron: "@daily", Task: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}},
+			},
+			Version: p.ids.New(start), Next: start.Add(time.Hour),
+		}
+	}
+	first := next("news")
+	if err := p.Reschedule(t.Context(), start, queue.Reschedule{Name: "s", To: first}); err != nil {
+		t.Fatal(err)
+	}
+	if in, _ := p.mail.Schedules(t.Context()); len(in) != 1 {
+		t.Errorf("the group mail has %d schedules", len(in))
+	}
+	for _, was := range []queue.ID{{}, first.Version} {
+		err := p.Reschedule(t.Context(), start, queue.Reschedule{Name: "s", Was: was, To: next("files")})
+		if !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("the same name in another group: %v", err)
+		}
+	}
+	other := queue.Reschedule{Name: "s", Was: p.ids.New(start), To: next("news")}
+	if err := p.Reschedule(t.Context(), start, other); !errors.Is(err, queue.ErrChanged) {
+		t.Errorf("another version: %v", err)
+	}
+	if all, err := p.Schedules(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := p.Reschedule(t.Context(), start, queue.Reschedule{Name: "s", Was: first.Version}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := p.Schedules(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestC11_GroupsWatch: a watch has the events of all groups, none before begun is called.
+func TestC11_GroupsWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var queues []string
+		ended := make(chan error, 1)
+		begun := make(chan struct{})
+		go func() {
+			ended <- p.Watch(ctx, func() { close(begun) }, func(e queue.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				queues = append(queues, e.Queue)
+			})
+		}()
+		<-begun
+		p.submit(t, "news")
+		p.submit(t, "files")
+		synctest.Wait()
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		slices.Sort(queues)
+		if !slices.Equal(queues, []string{"files", "news"}) {
+			t.Errorf("events of the queues %q", queues)
+		}
+	})
+}
+
+// late is a store whose watch begins when a channel is closed.
+type late struct {
+	queue.Store
+	begin chan struct{}
+}
+
+func (l late) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	<-l.begin
+	return l.Store.Watch(ctx, begun, fn)
+}
+
+// TestC11_GroupsWatchBegins: an event of a group that watches already waits for the others.
+func TestC11_GroupsWatchBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		l := late{p.mail, make(chan struct{})}
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{l, p.rest})
+		ctx, stop := context.WithCancel(t.Context())
+		begun, events, ended := false, 0, make(chan error, 1)
+		go func() {
+			ended <- s.Watch(ctx, func() { begun = true }, func(queue.Event) { events++ })
+		}()
+		synctest.Wait()
+		p.submit(t, "files")
+		synctest.Wait()
+		if begun || events != 0 {
+			t.Errorf("before the last group begins: begun %t, %d events", begun, events)
+		}
+		close(l.begin)
+		synctest.Wait()
+		if !begun || events != 1 {
+			t.Errorf("then: begun %t, %d events", begun, events)
+		}
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// silent is a store that does not answer until the context of a call ends.
+type silent struct{ queue.Store }
+
+func (silent) Heartbeat(ctx context.Context, _ time.Time, _ queue.Worker, _ []queue.Heartbeat) ([]queue.Answer, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
+func (silent) Maintain(ctx context.Context, _ time.Time, _ int) (time.Time, error) {
+	<-ctx.Done()
+	return time.Time{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
+// TestC11_GroupThatDoesNotAnswer: the tasks of other groups keep their leases, and those of the
+// silent group are neither extended nor stopped.
+func TestC11_GroupThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		for _, name := range []string{"news", "files"} {
+			p.submit(t, name)
+		}
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, p.rest})
+		var heartbeats []queue.Heartbeat
+		for _, name := range []string{"news", "files"} {
+			c, err := s.Claim(t.Context(), start, queue.Claim{
+				Worker: "w", Queue: name, Kinds: []string{"work"}, Max: 1, Lease: time.Minute,
+			})
+			if err != nil || len(c.Tasks) != 1 {
+				t.Fatal(c, err)
+			}
+			heartbeats = append(heartbeats, queue.Heartbeat{
+				ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, Lease: time.Minute,
+			})
+		}
+		worker := queue.Worker{Name: "w", Kinds: map[string][]string{"news": {"work"}, "files": {"work"}}}
+		began := time.Now()
+		again := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, p.rest})
+		for _, s := range []*router.Store{s, again} {
+			answers, err := s.Heartbeat(t.Context(), start.Add(time.Second), worker, heartbeats)
+			if err != nil || !answers[0].Missing || answers[0].Stop != 0 || answers[1] != (queue.Answer{}) {
+				t.Errorf("%+v, %v", answers, err)
+			}
+		}
+		if next, err := s.Maintain(t.Context(), start, 0); err != nil || !next.Equal(start.Add(time.Second)) {
+			t.Errorf("maintain: %v, %v", next, err)
+		}
+		if d := time.Since(began); d > 15*time.Second {
+			t.Errorf("the calls took %s", d)
+		}
+		both := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, silent{p.rest}})
+		if answers, err := both.Heartbeat(t.Context(), start, worker, heartbeats); !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("no group answers: %+v, %v", answers, err)
+		}
+	})
+}
+
+// TestC11_GroupsTables: a table that does not say for each queue where it belongs is refused.
+func TestC11_GroupsTables(t *testing.T) {
+	for _, groups := range [][]string{
+		nil, {"a=x"}, {"a", "b"}, {"a=x", "b=x", "c"}, {"a=x", "a=y", "c"}, {"=x", "c"}, {"a=default", "b=default", "c"},
+	} {
+		if _, err := tableOf(groups...); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%q: %v", groups, err)
+		}
+	}
+}
+
+// TestC11_GroupsGuard: the leader of a group refuses the queues of others, and a group with
+// unfinished tasks of such a queue is found.
+func TestC11_GroupsGuard(t *testing.T) {
+	p := newPair(t)
+	former := table(t, "mail=news", "rest")
+	g := router.Guard(p.mail, former, 0)
+	calls := map[string]func(name string) error{
+		"submit": func(name string) error {
+			_, err := g.Submit(t.Context(), start, []queue.NewTask{p.task(name)})
+			return err
+		},
+		"claim": func(name string) error {
+			_, err := g.Claim(t.Context(), start, queue.Claim{Worker: "w", Queue: name, Max: 1, Lease: time.Minute})
+			return err
+		},
+		"configure": func(name string) error {
+			return g.Configure(t.Context(), start, name, queue.Change{Set: queue.Settings{Max: 1}})
+		},
+		"pause": func(name string) error { return g.PauseQueue(t.Context(), start, name, nil) },
+		"reschedule": func(name string) error {
+			to := &queue.ScheduleState{Schedule: queue.Schedule{
+				Name: "s", Cron: "@daily", Task: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}},
+			}, Version: p.ids.New(start)}
+			return g.Reschedule(t.Context(), start, queue.Reschedule{Name: "s", To: to})
+		},
+	}
+	for name, call := range calls {
+		if err := call("files"); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "same groups") {
+			t.Errorf("%s of another group: %v", name, err)
+		}
+		if err := call("news"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	next := router.New(table(t, "mail=letters", "rest"), []queue.Store{p.mail, p.rest})
+	for group, foreign := range []bool{true, false} {
+		if err := next.Foreign(t.Context(), start, group); errors.Is(err, queue.ErrInvalid) != foreign {
+			t.Errorf("group %d: %v", group, err)
+		}
+	}
+}

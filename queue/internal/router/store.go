@@ -1,0 +1,284 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Store is a [queue.Store] of several groups. It is safe for concurrent use.
+//
+// What concerns one queue goes to its group. What concerns tasks by their IDs goes to the
+// group that is known to have the task, or to all groups in turn. What concerns all queues
+// goes to all groups, and is a step in each. A call that needs tasks of several groups in one
+// step is refused with [queue.ErrInvalid].
+type Store struct {
+	table   *Table
+	stores  []queue.Store // by group
+	tasks   places
+	batches places
+}
+
+var _ queue.Store = (*Store)(nil)
+
+// New returns the store of the groups of a table, whose stores are in the same order.
+func New(t *Table, stores []queue.Store) *Store {
+	if t.Len() != len(stores) {
+		panic(fmt.Sprintf("router: %d stores for %d groups", len(stores), t.Len()))
+	}
+	return &Store{table: t, stores: stores}
+}
+
+// partWithin limits a part of Heartbeat and Maintain, so that a group without a leader does
+// not delay the others for long.
+const partWithin = 3 * time.Second
+
+// each calls a function for some groups at once, and returns when all calls have.
+func (s *Store) each(groups []int, call func(group int) error) error {
+	if len(groups) == 1 {
+		return call(groups[0])
+	}
+	errs := make([]error, len(groups))
+	var calls sync.WaitGroup
+	for i, g := range groups {
+		calls.Go(func() {
+			if errs[i] = call(g); errs[i] != nil {
+				errs[i] = fmt.Errorf("group %s: %w", s.table.Name(g), errs[i])
+			}
+		})
+	}
+	calls.Wait()
+	return errors.Join(errs...)
+}
+
+// all returns all groups, the default group first.
+func (s *Store) all() []int {
+	groups := []int{s.table.Default()}
+	for g := range s.stores {
+		if g != s.table.Default() {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// Claim is as [queue.Store] says.
+func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
+	g := s.table.Of(c.Queue)
+	claimed, err := s.stores[g].Claim(ctx, now, c)
+	for i := range claimed.Tasks {
+		s.tasks.put(claimed.Tasks[i].ID, g)
+	}
+	return claimed, err
+}
+
+// split divides the indexes of some items by the groups that are known to have them.
+func (s *Store) split(n int, id func(i int) queue.ID) (known map[int][]int, unknown []int) {
+	known = make(map[int][]int)
+	for i := range n {
+		if g, ok := s.tasks.of(id(i)); ok {
+			known[g] = append(known[g], i)
+		} else {
+			unknown = append(unknown, i)
+		}
+	}
+	return known, unknown
+}
+
+// pick returns the items with some indexes.
+func pick[T any](items []T, indexes []int) []T {
+	picked := make([]T, len(indexes))
+	for i, at := range indexes {
+		picked[i] = items[at]
+	}
+	return picked
+}
+
+// Settle is as [queue.Store] says. While one of the groups does not answer, it returns an
+// error, also if others have settled their outcomes: the repeated call returns the same for
+// these.
+func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	if len(outcomes) == 0 {
+		return s.stores[s.table.Default()].Settle(ctx, now, outcomes)
+	}
+	known, unknown := s.split(len(outcomes), func(i int) queue.ID { return outcomes[i].ID })
+	answers := make([]error, len(outcomes))
+	settle := func(g int, indexes []int) error {
+		errs, err := s.stores[g].Settle(ctx, now, pick(outcomes, indexes))
+		for i, answer := range errs {
+			answers[indexes[i]] = answer
+		}
+		return err
+	}
+	err := s.each(slices.Collect(maps.Keys(known)), func(g int) error { return settle(g, known[g]) })
+	for _, g := range s.all() {
+		if err != nil || len(unknown) == 0 {
+			break
+		}
+		err = settle(g, unknown)
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return !errors.Is(answers[i], queue.ErrStale) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// Heartbeat is as [queue.Store] says. The tasks of a group that does not answer within 3 s
+// have the answer [queue.Answer.Missing], unless no group answers.
+func (s *Store) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
+) ([]queue.Answer, error) {
+	parts, unknown := s.split(len(heartbeats), func(i int) queue.ID { return heartbeats[i].ID })
+	for name := range w.Kinds {
+		g := s.table.Of(name)
+		parts[g] = append(parts[g], nil...)
+	}
+	if len(parts) == 0 {
+		parts[s.table.Default()] = nil
+	}
+	answers := make([]queue.Answer, len(heartbeats))
+	send := func(g int, indexes []int) error {
+		part, stop := ctx, context.CancelFunc(func() {})
+		if len(parts) > 1 {
+			part, stop = context.WithTimeout(ctx, partWithin)
+		}
+		defer stop()
+		got, err := s.stores[g].Heartbeat(part, now, s.worker(w, g), pick(heartbeats, indexes))
+		for i, at := range indexes {
+			if err == nil {
+				answers[at] = got[i]
+			} else {
+				answers[at] = queue.Answer{Missing: true}
+			}
+		}
+		return err
+	}
+	var mu sync.Mutex
+	failed := 0
+	err := s.each(slices.Sorted(maps.Keys(parts)), func(g int) error {
+		err := send(g, parts[g])
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed++
+		}
+		return err
+	})
+	if err != nil && (failed == len(parts) || errors.Is(err, queue.ErrTooLarge) || ctx.Err() != nil) {
+		return nil, err
+	}
+	return answers, s.search(unknown, answers, send)
+}
+
+// search sends heartbeats of tasks whose group is not known to all groups in turn, until one
+// has the task. An answer that is missing stays so, because that group may have the task.
+func (s *Store) search(unknown []int, answers []queue.Answer, send func(g int, indexes []int) error) error {
+	missing := make(map[int]bool)
+	for _, g := range s.all() {
+		if len(unknown) == 0 {
+			break
+		}
+		if err := send(g, unknown); err != nil {
+			if errors.Is(err, queue.ErrTooLarge) {
+				return err
+			}
+			for _, i := range unknown {
+				missing[i] = true
+			}
+			continue
+		}
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return answers[i].Stop != queue.StopLost })
+	}
+	for _, i := range unknown {
+		if missing[i] {
+			answers[i] = queue.Answer{Missing: true}
+		}
+	}
+	return nil
+}
+
+// worker returns a worker with its queues of one group.
+func (s *Store) worker(w queue.Worker, group int) queue.Worker {
+	kinds := make(map[string][]string)
+	for name, of := range w.Kinds {
+		if s.table.Of(name) == group {
+			kinds[name] = of
+		}
+	}
+	w.Kinds = kinds
+	return w
+}
+
+// Command is as [queue.Store] says, but that a command for several groups takes the oldest
+// tasks of the default group first, then those of the others.
+func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (total int, err error) {
+	if c.Filter.Queue != "" {
+		return s.stores[s.table.Of(c.Filter.Queue)].Command(ctx, now, c)
+	}
+	left := c
+	for _, g := range s.all() {
+		n, err := s.stores[g].Command(ctx, now, left)
+		total += n
+		if err != nil {
+			return total, err
+		}
+		if c.Limit > 0 {
+			if left.Limit = c.Limit - total; left.Limit <= 0 {
+				break
+			}
+		}
+	}
+	return total, nil
+}
+
+// Maintain is as [queue.Store] says; limit holds for each group. A group that does not answer
+// within 3 s is asked again a second later; its error is returned if no group answers.
+func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
+	var mu sync.Mutex
+	answered := 0
+	soonest := func(at time.Time) {
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	err = s.each(s.all(), func(g int) error {
+		part, stop := ctx, context.CancelFunc(func() {})
+		if len(s.stores) > 1 {
+			part, stop = context.WithTimeout(ctx, partWithin)
+		}
+		defer stop()
+		at, err := s.stores[g].Maintain(part, now, limit)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			answered++
+			soonest(at)
+		}
+		return err
+	})
+	if err == nil {
+		return next, nil
+	}
+	if answered == 0 || ctx.Err() != nil || errors.Is(err, queue.ErrInvalid) || errors.Is(err, queue.ErrClosed) {
+		return time.Time{}, err
+	}
+	soonest(now.Add(time.Second))
+	return next, nil
+}
+
+// Listen is as [queue.Store] says.
+func (s *Store) Listen(name string) (ready <-chan struct{}, stop func()) {
+	return s.stores[s.table.Of(name)].Listen(name)
+}
+
+// Close closes the stores of all groups.
+func (s *Store) Close() error {
+	return s.each(s.all(), func(g int) error { return s.stores[g].Close() })
+}

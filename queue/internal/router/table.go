@@ -1,0 +1,93 @@
+// Package router makes one store of several: each queue belongs to a group, and each group
+// has a store of its own.
+package router
+
+// The files:
+//
+//   - table.go: which queue belongs to which group
+//   - store.go: the calls on tasks
+//   - submit.go: Submit, and what does not cross groups
+//   - read.go: the calls that read
+//   - admin.go: settings and schedules
+//   - guard.go: a store that refuses the queues of other groups
+//   - places.go: the groups of tasks that are known
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Member is a group in a table.
+type Member struct {
+	Name   string
+	Queues []string // none for the default group, which has all queues that no other group names
+}
+
+// Table has the group of each queue. It does not change, and is safe for concurrent use.
+type Table struct {
+	members []Member
+	of      map[string]int
+	rest    int
+}
+
+// NewTable returns the table of some groups. Errors: [queue.ErrInvalid], with every problem.
+func NewTable(members []Member) (*Table, error) {
+	t := &Table{members: members, of: make(map[string]int), rest: -1}
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: groups: "+format, append([]any{queue.ErrInvalid}, args...)...))
+	}
+	for i, m := range members {
+		if m.Name == "" || slices.ContainsFunc(members[:i], func(o Member) bool { return o.Name == m.Name }) {
+			bad("the name %q of group %d is empty or used twice", m.Name, i)
+		}
+		if len(m.Queues) == 0 {
+			if t.rest >= 0 {
+				bad("%s and %s have no queues: one group only is the default for all other queues", members[t.rest].Name, m.Name)
+			}
+			t.rest = i
+		}
+		for _, name := range m.Queues {
+			name = queueOf(name)
+			if at, ok := t.of[name]; ok {
+				bad("queue %s is in %s and in %s", name, members[at].Name, m.Name)
+			}
+			t.of[name] = i
+		}
+	}
+	if t.rest < 0 {
+		bad("each has queues: one group without queues is needed for all others")
+	}
+	return t, errors.Join(errs...)
+}
+
+// Len returns the number of groups.
+func (t *Table) Len() int { return len(t.members) }
+
+// Default returns the number of the default group.
+func (t *Table) Default() int { return t.rest }
+
+// Name returns the name of a group.
+func (t *Table) Name(group int) string { return t.members[group].Name }
+
+// Queues returns the queues that a group names; none for the default group.
+func (t *Table) Queues(group int) []string { return slices.Clone(t.members[group].Queues) }
+
+// Of returns the group of a queue.
+func (t *Table) Of(name string) int {
+	if g, ok := t.of[queueOf(name)]; ok {
+		return g
+	}
+	return t.rest
+}
+
+// queueOf returns the queue that a name stands for.
+func queueOf(name string) string {
+	if name == "" {
+		return queue.DefaultQueue
+	}
+	return name
+}
