@@ -274,6 +274,22 @@ test('a failure is repeated after 1, 2 and 4 s, and takes no slot meanwhile', as
   assert.deepEqual(t.chunks(), { pending: 0, uploading: 0, done: 3, error: 0 });
 });
 
+test('failures count anew after each chunk that arrives', async () => {
+  const server = new Server();
+  const s = scheduler(server);
+  const t = await s.add(file('a', 300));
+  await settle();
+  await server.serve(); // POST
+  for (let i = 0; i < 3; i++) {
+    await server.refuse(500);
+    await pass(1000);
+    await server.serve(); // HEAD
+    assert.equal(t.failures, 1);
+    await server.serve(); // a chunk
+  }
+  assert.deepEqual([t.state, t.failures, t.message], ['succeeded', 0, '']);
+});
+
 test('a status that cannot get better is an error at once', async () => {
   const server = new Server();
   const s = scheduler(server);
@@ -308,8 +324,8 @@ test('nothing starts after 401 until authorize', async () => {
 test('rates and times are those of the last seconds, per file and over all', async () => {
   const server = new Server();
   const s = scheduler(server, { slots: 2 });
-  const a = await s.add(file('a', 1000));
-  await s.add(file('b', 1000));
+  const a = await s.add(file('a', 1500));
+  await s.add(file('b', 1500));
   await settle();
   await server.serve(); // two POSTs
   await server.serve();
@@ -319,9 +335,22 @@ test('rates and times are those of the last seconds, per file and over all', asy
     await server.serve();
   }
   assert.equal(a.rate(clock.now), 100);
-  assert.equal(a.secondsLeft(clock.now), 1);
+  assert.equal(a.secondsLeft(clock.now), 6);
   const { size, sent, rate, secondsLeft } = s.stats();
-  assert.deepEqual({ size, sent, rate, secondsLeft }, { size: 2000, sent: 1800, rate: 200, secondsLeft: 1 });
+  assert.deepEqual({ size, sent, rate, secondsLeft }, { size: 3000, sent: 1800, rate: 200, secondsLeft: 6 });
+  for (let i = 0; i < 3; i++) { // a slows down to 50 bytes per second
+    await pass(2000);
+    await server.serve(requests(server).find((r) => r.url === a.url));
+  }
+  assert.equal(a.rate(clock.now), 50);
+  s.pause(a);
+  await pass(2000);
+  s.resume(a);
+  await settle();
+  await server.serve(server.pending.find((r) => r.method === 'HEAD'));
+  await pass(1000);
+  await server.serve(requests(server).find((r) => r.url === a.url));
+  assert.equal(a.rate(clock.now), 100); // without the pause
   await pass(60_000);
   assert.equal(a.rate(clock.now), 0);
   s.pauseAll();
@@ -347,6 +376,29 @@ test('a pause or cancel while the upload is created loses and leaks nothing', as
   s.resume(a);
   await settle();
   assert.equal(server.pending[0].method, 'HEAD'); // it continues what was created
+  s.cancel(a);
+  s.retry(a);
+  await settle();
+  assert.deepEqual(server.pending.map((r) => r.method).sort(), ['DELETE', 'POST']); // and then begins anew
+});
+
+test('a pause before the first request keeps it from being sent', async () => {
+  const server = new Server();
+  const s = scheduler(server);
+  s.addEventListener('change', ({ detail: t }) => t.state === 'running' && queueMicrotask(() => s.pause(t)));
+  const t = await s.add(file('a', 10));
+  await settle();
+  assert.deepEqual([t.state, server.log], ['paused', []]);
+});
+
+test('nothing starts while all are paused', async () => {
+  const server = new Server();
+  const s = scheduler(server, { slots: 1 });
+  for (const name of ['a', 'b', 'c']) {
+    await s.add(file(name, 10));
+  }
+  s.pauseAll();
+  assert.deepEqual(s.transfers.map((t) => `${t.state} ${t.attempt}`), ['paused 1', 'paused 0', 'paused 0']);
 });
 
 // Orders, answers, failures, reloads and time at random. After each step the slots, the states
@@ -375,7 +427,17 @@ for (let round = 0; round < 40; round++) {
     });
     watch();
 
-    const check = () => {
+    // A file that has ended or is paused begins again by an order of its own only.
+    const starts = { resume: 'one', retry: 'one', choose: 'one', again: 'any', resumeAll: 'any', retryAll: 'any' };
+    const rested = new Map();
+    const check = (order, ordered) => {
+      for (const t of s.transfers) {
+        const started = t.state === 'waiting' || t.state === 'running';
+        if (rested.has(t) && started) {
+          assert.ok(starts[order] === 'any' || (starts[order] === 'one' && t === ordered), `${t.name} begins after ${order}`);
+        }
+        started ? rested.delete(t) : rested.set(t, t.state);
+      }
       const { states } = s.stats();
       const running = s.transfers.filter((t) => t.state === 'running');
       assert.equal(running.length, states.running);
@@ -399,6 +461,9 @@ for (let round = 0; round < 40; round++) {
     };
 
     const reload = async () => {
+      const listed = (ended) => s.transfers.filter((t) => ended === (t.state === 'cancelled' || t.state === 'succeeded'))
+        .map((t) => t.name);
+      const [ended, unfinished] = [listed(true), listed(false)];
       for (const r of server.pending) {
         server.take(r); // without an answer
       }
@@ -406,6 +471,9 @@ for (let round = 0; round < 40; round++) {
       s = scheduler(server, { slots, urlStorage });
       watch();
       await s.restore();
+      for (const t of s.transfers) {
+        assert.ok(!ended.includes(t.name) || unfinished.includes(t.name), `${t.name} is listed after its end`);
+      }
     };
 
     const orders = {
@@ -445,7 +513,7 @@ for (let round = 0; round < 40; round++) {
         steps.push(answer ? `answer ${order}` : `${order} ${t?.name}`);
         await (answer ? answers[order]() : orders[order](t));
         await settle();
-        check();
+        check(answer ? 'answer' : order, t);
       }
       // Everything that was not cancelled arrives.
       for (let i = 0; i < 1000; i++) {
@@ -462,7 +530,7 @@ for (let round = 0; round < 40; round++) {
         } else {
           await pass(10_000);
         }
-        check();
+        check('resumeAll');
         if (server.pending.length + clock.timers.size === 0 && s.stats().states.waiting === 0) {
           break;
         }
