@@ -23,7 +23,9 @@ func TestE2_SchedulerInNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"package.json": []byte(`{"type":"module"}`), "scheduler_test.mjs": tests} {
+	for name, content := range map[string][]byte{
+		"package.json": []byte(`{"type":"module"}`), "scheduler_test.mjs": tests,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
