@@ -214,15 +214,28 @@ func TestE1_NarrowScreen(t *testing.T) {
 	b.all(3, "running")
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 375 {
-			t.Errorf("dark %t: the page is %d pixels wide", dark, width)
-		}
-		out := eval[[]string](b, `[...document.querySelectorAll("body *:not(.hidden, option)")]
-			.filter((e) => e.getBoundingClientRect().right > 375.5 && getComputedStyle(e).display !== "none")
-			.map((e) => e.outerHTML.slice(0, 80))`)
-		if len(out) > 0 {
-			t.Errorf("dark %t: elements reach beyond the screen: %q", dark, out)
-		}
+		b.fits(375)
+	}
+	s.await("three requests", func() bool { return s.running == 3 })
+	b.run(chromedp.Reload())
+	b.all(3, "paused")
+	b.fits(375)
+	if resume := eval[bool](b, `!document.querySelector("#resume-all").disabled`); resume {
+		t.Error("files that have to be chosen again can all be resumed")
+	}
+}
+
+// fits fails the test if the page or an element of it is wider than the screen, in pixels.
+func (b *tab) fits(screen int) {
+	b.tb.Helper()
+	if width := eval[int](b, `document.documentElement.scrollWidth`); width > screen {
+		b.tb.Errorf("the page is %d pixels wide", width)
+	}
+	out := eval[[]string](b, fmt.Sprintf(`[...document.querySelectorAll("body *:not(.hidden, option)")]
+		.filter((e) => e.getBoundingClientRect().right > %d.5 && getComputedStyle(e).display !== "none")
+		.map((e) => e.outerHTML.slice(0, 80))`, screen))
+	if len(out) > 0 {
+		b.tb.Errorf("elements reach beyond the screen: %q", out)
 	}
 }
 

@@ -69,6 +69,7 @@ function newRow(t) {
       keepFocus(t, row, b);
     });
   }
+  find('.choose input').setAttribute('aria-label', `Choose ${t.name} again`);
   find('.choose input').addEventListener('change', async (event) => {
     const [file] = event.target.files;
     event.target.value = '';
@@ -170,7 +171,7 @@ function showSummary() {
   $('total').firstElementChild.style.width = `${all}%`;
   $('total').setAttribute('aria-valuenow', Math.floor(all));
   $('pause-all').disabled = states.waiting + states.running === 0;
-  $('resume-all').disabled = states.paused === 0;
+  $('resume-all').disabled = states.paused === 0 || !scheduler.transfers.some((t) => t.state === 'paused' && !t.needsFile);
   $('retry-all').disabled = states.error === 0;
   $('clear').disabled = states.succeeded + states.cancelled === 0;
 }
