@@ -36,6 +36,7 @@ func openIn(tb testing.TB, dir string, cfg receiver.Config) *site {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	r.Sweep(time.Now()) // waits for the one that Open has begun, which replaces journals by receipts
 	server := httptest.NewServer(r)
 	tb.Cleanup(func() {
 		r.Close()

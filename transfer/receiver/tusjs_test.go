@@ -67,7 +67,10 @@ type outcome struct {
 // run uploads the file under a name.
 func (j *tusjs) run(scenario, name string) (o outcome) {
 	j.tb.Helper()
-	printed := runIn(j.tb, j.dir, "node", "client.mjs", scenario, j.url, j.input, name, filepath.Join(j.dir, "state"))
+	// Each upload has its state: a client that is faster than its storage leaves the state of a
+	// parallel upload behind.
+	state := filepath.Join(j.dir, name+".state")
+	printed := runIn(j.tb, j.dir, "node", "client.mjs", scenario, j.url, j.input, name, state)
 	if err := json.Unmarshal([]byte(printed), &o); err != nil {
 		j.tb.Fatalf("%s: %v: %s", scenario, err, printed)
 	}
