@@ -11,7 +11,7 @@ import (
 
 // tusConcat makes one file of parts. A client that has lost the answer may ask again: it
 // gets the same one.
-func (r *Receiver) tusConcat(w http.ResponseWriter, parts []string, meta map[string]string) error {
+func (r *tusReceiver) tusConcat(w http.ResponseWriter, parts []string, meta map[string]string) error {
 	first, err := r.find(parts[0])
 	if err != nil {
 		return err
@@ -71,14 +71,14 @@ func (f *file) join(parts []string, meta map[string]string) (*upload, error) {
 
 // beginConcat checks the parts, and journals that the file is going to have them.
 func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, error) {
-	r := f.r
-	r.groupsMu.Lock() // two concatenations do not share parts
-	defer r.groupsMu.Unlock()
+	s := f.store
+	s.groupsMu.Lock() // two concatenations do not share parts
+	defer s.groupsMu.Unlock()
 	rec := concatRecord{Final: laneRecord{ID: newID(), Metadata: meta}, Parts: parts}
 	files := map[*file]bool{}
 	end := int64(0)
 	for i, id := range parts {
-		u, err := r.find(id)
+		u, err := s.find(id)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +99,8 @@ func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, err
 	if f.rec.Group != "" && end != f.rec.Total {
 		return nil, refuse(statusBadRequest, "the parts have %d of the file's %d bytes", end, f.rec.Total)
 	}
-	if r.cfg.MaxSize > 0 && end > r.cfg.MaxSize {
-		return nil, r.tooLarge()
+	if s.cfg.MaxSize > 0 && end > s.cfg.MaxSize {
+		return nil, s.tooLarge()
 	}
 	rec.Final.Length = end
 	f.mu.Lock()
@@ -122,9 +122,9 @@ func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, err
 		p.pinned = true
 		p.mu.Unlock()
 	}
-	r.mu.Lock()
-	r.uploads[f.final.id] = f.final
-	r.mu.Unlock()
+	s.mu.Lock()
+	s.uploads[f.final.id] = f.final
+	s.mu.Unlock()
 	return f.final, nil
 }
 
@@ -155,7 +155,7 @@ func (f *file) arrived() error {
 		return err
 	}
 	for _, id := range f.concat.Parts[f.absorbed:] {
-		part, err := f.r.find(id)
+		part, err := f.store.find(id)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (f *file) lanesArrived() error {
 // before it is removed.
 func (f *file) absorb() error {
 	for i := f.absorbed; i < len(f.concat.Parts); i++ { // changes only under finishing
-		part, err := f.r.find(f.concat.Parts[i])
+		part, err := f.store.find(f.concat.Parts[i])
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (f *file) absorb() error {
 		f.mu.Lock()
 		err = f.append(record{Absorb: i + 1})
 		if err == nil {
-			err = f.r.disk.sync(f.log)
+			err = f.store.disk.sync(f.log)
 		}
 		if err == nil {
 			f.absorbed, f.touched = i+1, clock.Now()
@@ -215,19 +215,19 @@ func (f *file) copyPart(part *file, offset, length int64) error {
 		return err
 	}
 	defer func() { _ = data.Close() }()
-	if err := f.r.disk.allocate(f.data, offset, length); err != nil {
+	if err := f.store.disk.allocate(f.data, offset, length); err != nil {
 		return err
 	}
 	const piece = 64 << 20 // so that Close waits for that at most
 	for at := int64(0); at < length; at += piece {
-		if f.r.ctx.Err() != nil {
+		if f.store.ctx.Err() != nil {
 			return errClosing
 		}
-		if err := f.r.disk.copyRange(f.data, offset+at, data, at, min(piece, length-at)); err != nil {
+		if err := f.store.disk.copyRange(f.data, offset+at, data, at, min(piece, length-at)); err != nil {
 			return err
 		}
 	}
-	return f.r.disk.sync(f.data)
+	return f.store.disk.sync(f.data)
 }
 
 // absorbedBy removes a part that is in another file, which has size bytes now.
@@ -235,7 +235,7 @@ func (f *file) absorbedBy(whole *file, size int64) error {
 	f.mu.Lock()
 	err := f.removeLocked()
 	f.mu.Unlock()
-	f.r.count(whole, size)
+	f.store.quota.set(whole, size)
 	return err
 }
 
@@ -246,7 +246,7 @@ func (f *file) resumeConcat() error {
 		return nil
 	}
 	for i, id := range f.concat.Parts[1:] {
-		u, err := f.r.find(id)
+		u, err := f.store.find(id)
 		if err != nil {
 			continue // removed
 		}
@@ -259,7 +259,7 @@ func (f *file) resumeConcat() error {
 		}
 	}
 	if f.publish == nil {
-		f.r.count(f, f.concat.Ends[f.absorbed-1])
+		f.store.quota.set(f, f.concat.Ends[f.absorbed-1])
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func (f *file) unpin() {
 		return
 	}
 	for _, id := range f.concat.Parts[1:] {
-		if u, err := f.r.find(id); err == nil {
+		if u, err := f.store.find(id); err == nil {
 			u.file.mu.Lock()
 			u.file.pinned = false
 			u.file.mu.Unlock()

@@ -23,13 +23,13 @@ var (
 // allowOrigin sets the headers of the Fetch standard (https://fetch.spec.whatwg.org) that
 // let pages of the configured origins use the receiver.
 func (r *Receiver) allowOrigin(w http.ResponseWriter, req *http.Request) {
-	if len(r.cfg.Origins) == 0 {
+	if len(r.store.cfg.Origins) == 0 {
 		return
 	}
 	h := w.Header()
 	h.Add("Vary", "Origin")
 	origin := req.Header.Get("Origin")
-	if origin == "" || !slices.Contains(r.cfg.Origins, origin) && !slices.Contains(r.cfg.Origins, "*") {
+	if origin == "" || !slices.Contains(r.store.cfg.Origins, origin) && !slices.Contains(r.store.cfg.Origins, "*") {
 		return
 	}
 	h.Set("Access-Control-Allow-Origin", origin)

@@ -65,7 +65,11 @@ package receiver
 
 // The files:
 //
-//   - receiver.go: Receiver, Open, Close, the choice of the protocol, sweeping
+//   - receiver.go: Receiver, Open, Close, the choice of the protocol
+//   - store.go: the files of a directory and their uploads, the lock
+//   - quota.go: the bytes of unfinished uploads
+//   - sweep.go: what expires
+//   - requests.go: what the protocols share
 //   - config.go: Config, and Upload, which the hook gets
 //   - tus.go: tus 1.0.0
 //   - concat.go: one file of many parts
@@ -77,7 +81,7 @@ package receiver
 //   - refusal.go: errors that clients get
 //   - session.go: the request that writes an upload, and how the next one takes over
 //   - receive.go: copies a body to its place
-//   - file.go: a file with its lanes, quotas
+//   - file.go: a file with its lanes
 //   - publish.go: sync, rename, Finished
 //   - journal.go: the format of journals
 //   - load.go: what Open makes of journals

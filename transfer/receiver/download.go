@@ -11,7 +11,7 @@ import (
 
 // serveFile answers GET and HEAD of a finished file by its ID, with ranges. The content
 // is foreign: a browser may save it, but must not show it as a page of this site.
-func (r *Receiver) serveFile(w http.ResponseWriter, req *http.Request, id string) error {
+func (r *requests) serveFile(w http.ResponseWriter, req *http.Request, id string) error {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return refuse(http.StatusMethodNotAllowed, "%s is not a method of finished files", req.Method)
 	}

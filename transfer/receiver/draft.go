@@ -2,7 +2,6 @@ package receiver
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -42,9 +41,12 @@ func isDraft(req *http.Request) bool {
 	return req.Header.Get(draftVersion) != "" || req.Header.Get(uploadComplete) != ""
 }
 
-// serveDraft answers a request of the IETF draft. rest is the path after the one of the
+// draftReceiver answers requests of the IETF draft.
+type draftReceiver struct{ *requests }
+
+// serve answers a request of the IETF draft. rest is the path after the one of the
 // configuration.
-func (r *Receiver) serveDraft(w http.ResponseWriter, req *http.Request, rest string) error {
+func (r *draftReceiver) serve(w http.ResponseWriter, req *http.Request, rest string) error {
 	version := req.Header.Get(draftVersion)
 	switch version {
 	case draftOld, draftNew:
@@ -76,7 +78,7 @@ func (r *Receiver) serveDraft(w http.ResponseWriter, req *http.Request, rest str
 }
 
 // draftCreate begins an upload, and receives its content or the beginning of it.
-func (r *Receiver) draftCreate(w http.ResponseWriter, req *http.Request, name string) error {
+func (r *draftReceiver) draftCreate(w http.ResponseWriter, req *http.Request, name string) error {
 	complete, ok := parseBoolean(req.Header.Get(uploadComplete))
 	if !ok {
 		return refuse(statusBadRequest, "Upload-Complete must be ?0 or ?1")
@@ -154,7 +156,7 @@ func takesInterim(w http.ResponseWriter, req *http.Request) bool {
 
 // draftProgress returns a function that sends the offset of an upload in an interim answer, unless
 // it has done so within the interval. It returns nil if the client takes none.
-func (r *Receiver) draftProgress(w http.ResponseWriter, req *http.Request, u *upload) func() {
+func (r *draftReceiver) draftProgress(w http.ResponseWriter, req *http.Request, u *upload) func() {
 	if !takesInterim(w, req) {
 		return nil
 	}
@@ -172,7 +174,7 @@ func (r *Receiver) draftProgress(w http.ResponseWriter, req *http.Request, u *up
 }
 
 // draftReceive receives a body, and finishes the upload if it was the last one.
-func (r *Receiver) draftReceive(w http.ResponseWriter, req *http.Request, s *session, complete bool) error {
+func (r *draftReceiver) draftReceive(w http.ResponseWriter, req *http.Request, s *session, complete bool) error {
 	u := s.u
 	before := u.offset
 	in := &intake{session: s, body: req.Body, progress: r.draftProgress(w, req, u)}
@@ -198,7 +200,7 @@ func (r *Receiver) draftReceive(w http.ResponseWriter, req *http.Request, s *ses
 
 // draftState sets the headers that tell the state of an upload. The caller must be its
 // writer.
-func (r *Receiver) draftState(w http.ResponseWriter, u *upload) {
+func (r *draftReceiver) draftState(w http.ResponseWriter, u *upload) {
 	h := w.Header()
 	h.Set(uploadComplete, booleanNo)
 	if u.file.isPublished() {
@@ -208,7 +210,7 @@ func (r *Receiver) draftState(w http.ResponseWriter, u *upload) {
 	h.Set(uploadLimit, r.limits(u))
 }
 
-func (r *Receiver) draftHead(w http.ResponseWriter, req *http.Request, u *upload) error {
+func (r *draftReceiver) draftHead(w http.ResponseWriter, req *http.Request, u *upload) error {
 	s, err := r.take(w, req, u)
 	if err != nil {
 		return err
@@ -223,7 +225,7 @@ func (r *Receiver) draftHead(w http.ResponseWriter, req *http.Request, u *upload
 	return nil
 }
 
-func (r *Receiver) draftAppend(w http.ResponseWriter, req *http.Request, u *upload) error {
+func (r *draftReceiver) draftAppend(w http.ResponseWriter, req *http.Request, u *upload) error {
 	if kind := req.Header.Get("Content-Type"); kind != partialUpload &&
 		(req.Header.Get(draftVersion) != draftOld || kind != "") {
 		return refuse(http.StatusUnsupportedMediaType, "the Content-Type must be %s", partialUpload)
@@ -253,7 +255,7 @@ func (r *Receiver) draftAppend(w http.ResponseWriter, req *http.Request, u *uplo
 	return nil
 }
 
-func (r *Receiver) draftContinue(
+func (r *draftReceiver) draftContinue(
 	w http.ResponseWriter, req *http.Request, s *session, offset int64, complete bool,
 ) error {
 	u := s.u
@@ -281,17 +283,4 @@ func (r *Receiver) draftContinue(
 		}
 	}
 	return r.draftReceive(w, req, s, complete)
-}
-
-// limits returns the Upload-Limit of an upload, or of all if there is none.
-func (r *Receiver) limits(u *upload) string {
-	text := ""
-	if r.cfg.MaxSize > 0 {
-		text = fmt.Sprintf("max-size=%d, ", r.cfg.MaxSize)
-	}
-	age := r.cfg.Expiry
-	if u != nil {
-		age = max(u.file.expiresIn(), 0)
-	}
-	return fmt.Sprintf("%smax-age=%d", text, int64(age.Seconds()))
 }

@@ -21,16 +21,17 @@ var (
 const RecordEvery = recordEvery
 
 // Sweep removes what has expired at a time.
-func (r *Receiver) Sweep(now time.Time) { r.sweep(now) }
+func (r *Receiver) Sweep(now time.Time) { (&sweeper{r.store}).sweep(now) }
 
 // Closing is closed when Close begins.
-func (r *Receiver) Closing() <-chan struct{} { return r.ctx.Done() }
+func (r *Receiver) Closing() <-chan struct{} { return r.store.ctx.Done() }
 
 // Reserved returns the bytes that count for the quota.
 func (r *Receiver) Reserved() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.reserved
+	q := &r.store.quota
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reserved
 }
 
 // WithFault returns a configuration with faults of the disk: see disk.fault.

@@ -24,9 +24,9 @@ const lanesMax = 1 << 16
 //
 // Its life: receiving, published (renamed), announced (Finished has returned), removed.
 type file struct {
-	r   *Receiver
-	id  string     // of the names of data and journal
-	rec fileRecord // does not change
+	store *store
+	id    string     // of the names of data and journal
+	rec   fileRecord // does not change
 
 	// finishing is held while the file is published, announced or joined from parts. It is
 	// taken before mu.
@@ -47,7 +47,7 @@ type file struct {
 	pinned    bool // a part of a concatenation
 	touched   time.Time
 
-	reserved int64 // of the quotas; guarded by r.mu
+	reserved int64 // of the quotas; guarded by quota.mu
 }
 
 // upload is a resource with an ID: a lane, or the whole of a group.
@@ -70,8 +70,8 @@ type upload struct {
 	summed int64
 }
 
-func (f *file) dataName() string { return filepath.Join(f.r.work, f.id) }
-func (f *file) logName() string  { return filepath.Join(f.r.work, f.id+logSuffix) }
+func (f *file) dataName() string { return filepath.Join(f.store.work, f.id) }
+func (f *file) logName() string  { return filepath.Join(f.store.work, f.id+logSuffix) }
 
 // newUpload makes the upload of a lane's record, at offset 0.
 func (f *file) newUpload(rec laneRecord, number int) *upload {
@@ -85,32 +85,13 @@ func (u *upload) record() laneRecord {
 	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered, Metadata: u.meta}
 }
 
-// create makes a file with its first lanes: data, then journal, so that a crash leaves
-// data without a journal at most. The file has one user. If it fails, both are closed before
-// they are removed, as a full disk would keep their space otherwise.
-func (r *Receiver) create(id string, rec fileRecord, lanes ...laneRecord) (*file, error) {
-	f := &file{r: r, id: id, rec: rec, touched: clock.Now()}
-	if r.cfg.MaxSize > 0 && rec.Total > r.cfg.MaxSize {
-		return nil, r.tooLarge()
-	}
-	if err := r.reserve(f, max(rec.Total, 0)); err != nil {
-		return nil, err
-	}
-	if err := f.make(lanes); err != nil {
-		f.close()
-		return nil, errors.Join(err, f.removeLocked())
-	}
-	r.register(f)
-	return f, nil
-}
-
 func (f *file) make(lanes []laneRecord) (err error) {
 	const exclusive = os.O_CREATE | os.O_EXCL | os.O_RDWR
 	if f.data, err = os.OpenFile(f.dataName(), exclusive, 0o600); err != nil {
 		return err
 	}
 	f.users = 1
-	if err := f.r.disk.allocate(f.data, 0, max(f.rec.Total, 0)); err != nil {
+	if err := f.store.disk.allocate(f.data, 0, max(f.rec.Total, 0)); err != nil {
 		return err
 	}
 	if f.log, err = os.OpenFile(f.logName(), exclusive, 0o600); err != nil {
@@ -126,37 +107,6 @@ func (f *file) make(lanes []laneRecord) (err error) {
 	return f.append(first)
 }
 
-// register makes the file and its uploads known.
-func (r *Receiver) register(f *file) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.files[f] = struct{}{}
-	old := r.groups[f.rec.Group]
-	if f.rec.Group != "" && (old == nil || !f.renamed || old.rec.Created.Before(f.rec.Created)) {
-		r.groups[f.rec.Group] = f
-	}
-	for _, u := range append(slices.Clone(f.lanes), f.final) {
-		if u != nil && u.id != "" {
-			r.uploads[u.id] = u
-		}
-	}
-}
-
-// unregister is the opposite of register.
-func (r *Receiver) unregister(f *file) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.files, f)
-	if r.groups[f.rec.Group] == f {
-		delete(r.groups, f.rec.Group)
-	}
-	for _, u := range append(slices.Clone(f.lanes), f.final) {
-		if u != nil {
-			delete(r.uploads, u.id)
-		}
-	}
-}
-
 // append writes a record to the journal. The caller must hold mu, and be a user. What a
 // failed write leaves is overwritten by the next one.
 func (f *file) append(rec record) error {
@@ -164,7 +114,7 @@ func (f *file) append(rec record) error {
 	if err != nil {
 		return err
 	}
-	n, err := f.r.disk.writeAt(f.log, line, f.logSize)
+	n, err := f.store.disk.writeAt(f.log, line, f.logSize)
 	if err != nil {
 		return err
 	}
@@ -239,9 +189,9 @@ func (f *file) addLane(rec laneRecord) (*upload, error) {
 	}
 	f.lanes = append(f.lanes, u)
 	if u.id != "" {
-		f.r.mu.Lock()
-		f.r.uploads[u.id] = u
-		f.r.mu.Unlock()
+		f.store.mu.Lock()
+		f.store.uploads[u.id] = u
+		f.store.mu.Unlock()
 	}
 	return u, nil
 }
@@ -250,16 +200,16 @@ func (f *file) addLane(rec laneRecord) (*upload, error) {
 // caller must be the writer.
 func (u *upload) setLength(n int64) error {
 	f := u.file
-	if f.r.cfg.MaxSize > 0 && n > f.r.cfg.MaxSize {
-		return f.r.tooLarge()
+	if f.store.cfg.MaxSize > 0 && n > f.store.cfg.MaxSize {
+		return f.store.tooLarge()
 	}
 	if n < u.offset {
 		return refuse(statusBadRequest, "the length %d is less than the %d bytes that have been received", n, u.offset)
 	}
-	if err := f.r.reserve(f, n); err != nil {
+	if err := f.store.quota.reserve(f, n); err != nil {
 		return err
 	}
-	if err := f.r.disk.allocate(f.data, u.start+u.offset, n-u.offset); err != nil {
+	if err := f.store.disk.allocate(f.data, u.start+u.offset, n-u.offset); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -303,9 +253,9 @@ func (u *upload) cancel() error {
 		return err
 	}
 	f.lanes[u.number] = nil
-	f.r.mu.Lock()
-	delete(f.r.uploads, u.id)
-	f.r.mu.Unlock()
+	f.store.mu.Lock()
+	delete(f.store.uploads, u.id)
+	f.store.mu.Unlock()
 	return nil
 }
 
@@ -313,12 +263,12 @@ func (u *upload) cancel() error {
 // that a journal does not name.
 func (f *file) removeLocked() error {
 	f.gone = true
-	f.r.unregister(f)
-	f.r.count(f, 0)
+	f.store.unregister(f)
+	f.store.quota.set(f, 0)
 	f.unpin()
 	var all error
 	for _, name := range []string{f.dataName(), f.logName()} {
-		all = errors.Join(all, f.r.disk.remove(name))
+		all = errors.Join(all, f.store.disk.remove(name))
 	}
 	return all
 }
@@ -332,7 +282,7 @@ func (f *file) expire(now time.Time) error {
 	defer f.finishing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.gone || f.users > 0 || f.pinned || now.Sub(f.touched) < f.r.cfg.Expiry || (f.publish != nil && !f.announced) {
+	if f.gone || f.users > 0 || f.pinned || now.Sub(f.touched) < f.store.cfg.Expiry || (f.publish != nil && !f.announced) {
 		return nil
 	}
 	return f.removeLocked()
@@ -346,42 +296,6 @@ func (f *file) interrupt(cause error) {
 		if u != nil && u.writer != nil {
 			u.writer.interrupt(cause)
 		}
-	}
-}
-
-// reserve makes a file take more bytes of the quotas, if they have them.
-func (r *Receiver) reserve(f *file, bytes int64) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	more := bytes - f.reserved
-	if more <= 0 {
-		return nil
-	}
-	if r.cfg.Quota > 0 && more > r.cfg.Quota-r.reserved {
-		return refuse(statusInsufficientStorage, "all unfinished uploads together may have %d bytes; try again later",
-			r.cfg.Quota)
-	}
-	if r.cfg.KeyQuota > 0 && more > r.cfg.KeyQuota-r.byKey[f.rec.Key] {
-		return refuse(statusInsufficientStorage, "your unfinished uploads together may have %d bytes; finish or cancel some",
-			r.cfg.KeyQuota)
-	}
-	r.countLocked(f, bytes)
-	return nil
-}
-
-// count sets the bytes that a file takes of the quotas, whether they have them or not.
-func (r *Receiver) count(f *file, bytes int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.countLocked(f, bytes)
-}
-
-func (r *Receiver) countLocked(f *file, bytes int64) {
-	more := bytes - f.reserved
-	f.reserved = bytes
-	r.reserved += more
-	if r.byKey[f.rec.Key] += more; r.byKey[f.rec.Key] == 0 {
-		delete(r.byKey, f.rec.Key)
 	}
 }
 
@@ -404,7 +318,7 @@ func (f *file) abandon() {
 		return
 	}
 	if err := f.removeLocked(); err != nil {
-		f.r.cfg.Logger.Error("removing an empty upload failed", slog.String("upload", f.id), slog.Any("error", err))
+		f.store.cfg.Logger.Error("removing an empty upload failed", slog.String("upload", f.id), slog.Any("error", err))
 	}
 }
 
@@ -419,5 +333,5 @@ func (f *file) isPublished() bool {
 func (f *file) expiresIn() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.touched.Add(f.r.cfg.Expiry).Sub(clock.Now())
+	return f.touched.Add(f.store.cfg.Expiry).Sub(clock.Now())
 }

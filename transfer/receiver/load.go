@@ -16,8 +16,8 @@ import (
 )
 
 // load reads all journals, and removes what none of them names.
-func (r *Receiver) load() error {
-	entries, err := os.ReadDir(r.work)
+func (s *store) load() error {
+	entries, err := os.ReadDir(s.work)
 	if err != nil {
 		return err
 	}
@@ -26,22 +26,22 @@ func (r *Receiver) load() error {
 		if !isLog || !isID(id) {
 			continue
 		}
-		if err := r.loadFile(id); err != nil {
+		if err := s.loadFile(id); err != nil {
 			return fmt.Errorf("upload %s: %w", id, err)
 		}
 	}
-	for f := range r.files {
+	for f := range s.files {
 		if err := f.resumeConcat(); err != nil {
 			return fmt.Errorf("upload %s: %w", f.id, err)
 		}
 	}
 	kept := map[string]bool{lockFile: true}
-	for f := range r.files {
+	for f := range s.files {
 		kept[filepath.Base(f.dataName())], kept[filepath.Base(f.logName())] = true, true
 	}
 	for _, e := range entries {
 		if !kept[e.Name()] && !strings.HasSuffix(e.Name(), damagedSuffix) {
-			if err := r.disk.remove(filepath.Join(r.work, e.Name())); err != nil {
+			if err := s.disk.remove(filepath.Join(s.work, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -51,8 +51,8 @@ func (r *Receiver) load() error {
 
 // loadFile restores a file from its journal. A file that is not registered is removed by
 // load.
-func (r *Receiver) loadFile(id string) error {
-	name := filepath.Join(r.work, id+logSuffix)
+func (s *store) loadFile(id string) error {
+	name := filepath.Join(s.work, id+logSuffix)
 	log, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r *Receiver) loadFile(id string) error {
 	if err != nil {
 		return err
 	}
-	f := &file{r: r, id: id, logSize: end, touched: info.ModTime()}
+	f := &file{store: s, id: id, logSize: end, touched: info.ModTime()}
 	h := history{file: f, chunks: map[int][]chunk{}}
 	for _, rec := range records {
 		h.apply(rec)
@@ -80,7 +80,7 @@ func (r *Receiver) loadFile(id string) error {
 		return err // the creation of the upload was not completed
 	}
 	if !torn || !h.valid() {
-		return r.setAside(id)
+		return s.setAside(id)
 	}
 	if err := log.Truncate(end); err != nil {
 		return err
@@ -112,12 +112,12 @@ func isTorn(log io.ReaderAt, end int64) (bool, error) {
 // setAside gives the data and the journal of an upload other names, under which nothing
 // touches them: its journal cannot be read, but a person may. The journal is the last, so that a
 // crash in between leaves no data that is removed.
-func (r *Receiver) setAside(id string) error {
-	r.cfg.Logger.Error("the journal of an upload is damaged; its files are kept with another suffix",
+func (s *store) setAside(id string) error {
+	s.cfg.Logger.Error("the journal of an upload is damaged; its files are kept with another suffix",
 		slog.String("upload", id), slog.String("suffix", damagedSuffix))
 	for _, name := range []string{id, id + logSuffix} {
-		name = filepath.Join(r.work, name)
-		if err := r.disk.rename(name, name+damagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		name = filepath.Join(s.work, name)
+		if err := s.disk.rename(name, name+damagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (f *file) restore(h *history) error {
 		return nil // it was being cancelled
 	}
 	if f.renamed {
-		f.r.register(f)
+		f.store.register(f)
 		return nil
 	}
 	if err := f.use(); err != nil {
@@ -158,7 +158,7 @@ func (f *file) restore(h *history) error {
 			}
 		}
 	}
-	f.r.register(f)
+	f.store.register(f)
 	f.reserveAll()
 	if f.publish != nil || f.isComplete() {
 		f.finishing.Lock()
@@ -190,7 +190,7 @@ func (f *file) reserveAll() {
 			bytes = max(bytes, u.start+max(u.length, u.offset))
 		}
 	}
-	f.r.count(f, bytes)
+	f.store.quota.set(f, bytes)
 }
 
 // chunk is a range of a lane and what its bytes are.
@@ -347,7 +347,7 @@ func (f *file) verifyChunks(h *history, boot string) error {
 	if boot == "" {
 		return nil
 	}
-	if err := f.r.disk.sync(f.data); err != nil {
+	if err := f.store.disk.sync(f.data); err != nil {
 		return err
 	}
 	return f.append(record{Boot: boot})

@@ -13,7 +13,10 @@ import (
 // mergeName is the last element of the path that merges chunks.
 const mergeName = "merge"
 
-// servePlain answers the protocol for programs that have no library for another one:
+// plainReceiver answers requests of the plain protocol.
+type plainReceiver struct{ *requests }
+
+// serve answers the protocol for programs that have no library for another one:
 //
 //	PUT    PATH<name>                     a whole file
 //	PUT    PATH<name>/<offset>?size=<n>   a chunk, in any order and at once with others
@@ -23,7 +26,7 @@ const mergeName = "merge"
 //
 // Unlike in the other protocols, an upload is known by its name, among the uploads of the
 // key of the request.
-func (r *Receiver) servePlain(w http.ResponseWriter, req *http.Request, rest string) error {
+func (r *plainReceiver) serve(w http.ResponseWriter, req *http.Request, rest string) error {
 	name, what, chunked := strings.Cut(rest, "/")
 	if name == "" || cleanName(name) != name {
 		return refuse(statusBadRequest, "%.300q cannot be the name of a file", name)
@@ -44,7 +47,7 @@ func (r *Receiver) servePlain(w http.ResponseWriter, req *http.Request, rest str
 }
 
 // plainPut receives a whole file. Nothing is kept of a body that is cut.
-func (r *Receiver) plainPut(w http.ResponseWriter, req *http.Request, name string) error {
+func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name string) error {
 	meta, err := metadataOf(req)
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func contentDigest(req *http.Request) (hash.Hash, []byte, error) {
 // have no slash in their names.
 func plainGroup(name string) string { return "/" + name }
 
-func (r *Receiver) plainFile(req *http.Request, name string) (*file, error) {
+func (r *plainReceiver) plainFile(req *http.Request, name string) (*file, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.groups[r.cfg.Key(req)+"\n"+plainGroup(name)]
@@ -107,7 +110,7 @@ func (r *Receiver) plainFile(req *http.Request, name string) (*file, error) {
 
 // plainChunk receives a chunk: all of it or nothing. A chunk that has arrived already is
 // not read again.
-func (r *Receiver) plainChunk(w http.ResponseWriter, req *http.Request, name, where string) error {
+func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, name, where string) error {
 	offset, ok := parseSize(where)
 	size, alsoOK := parseSize(req.URL.Query().Get("size"))
 	if !ok || !alsoOK {
@@ -162,7 +165,7 @@ func (u *upload) dropUnless(taken bool) error {
 
 // plainMerge publishes the file if all of its chunks have arrived. A client that has lost
 // the answer may ask again.
-func (r *Receiver) plainMerge(w http.ResponseWriter, req *http.Request, name string) error {
+func (r *plainReceiver) plainMerge(w http.ResponseWriter, req *http.Request, name string) error {
 	f, err := r.plainFile(req, name)
 	if err != nil {
 		return err
@@ -229,7 +232,7 @@ func (f *file) ranges() [][2]int64 {
 }
 
 // plainList answers which ranges have arrived.
-func (r *Receiver) plainList(w http.ResponseWriter, req *http.Request, name string) error {
+func (r *plainReceiver) plainList(w http.ResponseWriter, req *http.Request, name string) error {
 	f, err := r.plainFile(req, name)
 	if err != nil {
 		return err
@@ -250,7 +253,7 @@ func (r *Receiver) plainList(w http.ResponseWriter, req *http.Request, name stri
 }
 
 // plainCancel gives the chunks up, and ends the requests that send some.
-func (r *Receiver) plainCancel(w http.ResponseWriter, req *http.Request, name string) error {
+func (r *plainReceiver) plainCancel(w http.ResponseWriter, req *http.Request, name string) error {
 	f, err := r.plainFile(req, name)
 	if err != nil {
 		return err

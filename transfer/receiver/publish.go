@@ -25,7 +25,7 @@ func (f *file) finish(u *upload) error {
 	if err != nil {
 		return err
 	}
-	return f.announce(f.r.ctx)
+	return f.announce(f.store.ctx)
 }
 
 // publishAs verifies the data, makes it durable and renames it; the name is durable after
@@ -52,7 +52,7 @@ func (f *file) publishAs(u *upload) error {
 			return err
 		}
 	}
-	if err := f.r.disk.sync(f.data); err != nil {
+	if err := f.store.disk.sync(f.data); err != nil {
 		return err
 	}
 	return f.place(u)
@@ -72,11 +72,11 @@ func (f *file) unlink() (placed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	info, err := os.Lstat(filepath.Join(f.r.dir, rec.Name))
+	info, err := os.Lstat(filepath.Join(f.store.dir, rec.Name))
 	if err != nil || !os.SameFile(data, info) {
 		return false, nil //nolint:nilerr // whatever has the name, or nothing: it is another file
 	}
-	if err := f.r.disk.remove(f.dataName()); err != nil {
+	if err := f.store.disk.remove(f.dataName()); err != nil {
 		return false, err
 	}
 	f.placed()
@@ -112,10 +112,10 @@ func (f *file) read(w io.Writer, length int64) error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	for at := int64(0); at < length; {
-		if f.r.ctx.Err() != nil {
+		if f.store.ctx.Err() != nil {
 			return errClosing
 		}
-		if err := f.r.disk.check("read"); err != nil {
+		if err := f.store.disk.check("read"); err != nil {
 			return err
 		}
 		n, err := f.data.ReadAt(buf[:min(bufferSize, length-at)], at)
@@ -133,14 +133,14 @@ func (f *file) read(w io.Writer, length int64) error {
 func (f *file) place(u *upload) error {
 	for n := 1; ; n++ {
 		name := numbered(u.fileName(), n)
-		to := filepath.Join(f.r.dir, name)
+		to := filepath.Join(f.store.dir, name)
 		if _, err := os.Lstat(to); err == nil {
 			continue
 		}
 		if err := f.recordName(u, name); err != nil {
 			return err
 		}
-		err := f.r.disk.rename(f.dataName(), to)
+		err := f.store.disk.rename(f.dataName(), to)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -174,13 +174,13 @@ func (f *file) recordName(u *upload, name string) error {
 	if rec.As != nil {
 		f.final = u
 	}
-	if f.r.cfg.Finished == nil {
+	if f.store.cfg.Finished == nil {
 		return nil // a loss of power may cost the receipt, but no call
 	}
-	if err := f.r.disk.sync(f.log); err != nil {
+	if err := f.store.disk.sync(f.log); err != nil {
 		return err
 	}
-	return f.r.disk.syncDir(f.r.work)
+	return f.store.disk.syncDir(f.store.work)
 }
 
 // placed records in memory that the file has its name. Nothing that can fail comes between
@@ -190,8 +190,8 @@ func (f *file) placed() {
 	f.mu.Lock()
 	f.renamed, f.touched = true, clock.Now()
 	f.mu.Unlock()
-	f.r.count(f, 0)
-	f.r.register(f)
+	f.store.quota.set(f, 0)
+	f.store.register(f)
 }
 
 // fileName returns the name that the file gets if it is free.
@@ -224,10 +224,10 @@ func (f *file) announce(ctx context.Context) error {
 	if !f.unannounced() {
 		return nil
 	}
-	if err := f.r.disk.syncDir(f.r.dir); err != nil {
+	if err := f.store.disk.syncDir(f.store.dir); err != nil {
 		return err
 	}
-	if call := f.r.cfg.Finished; call != nil {
+	if call := f.store.cfg.Finished; call != nil {
 		if err := call(ctx, f.upload()); err != nil {
 			return fmt.Errorf("the file is complete, but what has to follow failed: %w", err)
 		}
@@ -243,7 +243,7 @@ func (f *file) announce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.r.disk.replace(f.logName(), lines)
+	return f.store.disk.replace(f.logName(), lines)
 }
 
 // receipt returns the journal of a file that is finished. The caller must hold mu.
@@ -275,7 +275,7 @@ func (f *file) upload() Upload {
 	defer f.mu.Unlock()
 	u := f.representative()
 	return Upload{
-		ID: u.id, Name: u.fileName(), Path: filepath.Join(f.r.dir, f.publish.Name), Size: f.publish.Size,
+		ID: u.id, Name: u.fileName(), Path: filepath.Join(f.store.dir, f.publish.Name), Size: f.publish.Size,
 		Key: f.rec.Key, Priority: f.rec.Priority, Metadata: u.meta, Created: f.rec.Created,
 	}
 }

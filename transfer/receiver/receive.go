@@ -53,7 +53,7 @@ type intake struct {
 // receive copies a body behind what the upload has, on a slot and at the rate of the
 // configuration. What arrived before an error is kept, unless the intake says otherwise,
 // or the body is longer than the upload, whose last chunk is then not kept.
-func (r *Receiver) receive(req *http.Request, in *intake) error {
+func (r *requests) receive(req *http.Request, in *intake) error {
 	ctx := in.ctx
 	tier := r.cfg.Priority(req)
 	if !tier.Valid() {
@@ -113,7 +113,7 @@ func (in *intake) copy() error {
 	defer buffers.Put(buf)
 	for {
 		room := in.room()
-		in.extendDeadline(in.u.file.r.cfg.ReadTimeout)
+		in.extendDeadline(in.u.file.store.cfg.ReadTimeout)
 		n, err := in.body.Read(buf[:max(min(room, bufferSize), 1)])
 		if n > 0 && room == 0 {
 			return errTooLong
@@ -127,7 +127,7 @@ func (in *intake) copy() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return refuse(http.StatusRequestTimeout, "the client was silent for longer than %v", in.u.file.r.cfg.ReadTimeout)
+			return refuse(http.StatusRequestTimeout, "the client was silent for longer than %v", in.u.file.store.cfg.ReadTimeout)
 		case err != nil:
 			return &cutError{err}
 		}
@@ -145,7 +145,7 @@ func (in *intake) room() int64 {
 	if in.u.length >= 0 {
 		return in.u.length - in.at
 	}
-	if most := in.u.file.r.cfg.MaxSize; most > 0 {
+	if most := in.u.file.store.cfg.MaxSize; most > 0 {
 		return most - in.at
 	}
 	return bufferSize
@@ -155,11 +155,11 @@ func (in *intake) room() int64 {
 func (in *intake) write(p []byte) error {
 	u, f := in.u, in.u.file
 	if u.length < 0 {
-		if err := f.r.reserve(f, in.at+int64(len(p))); err != nil {
+		if err := f.store.quota.reserve(f, in.at+int64(len(p))); err != nil {
 			return err
 		}
 	}
-	n, err := f.r.disk.writeAt(f.data, p, u.start+in.at)
+	n, err := f.store.disk.writeAt(f.data, p, u.start+in.at)
 	p = p[:n]
 	in.at += int64(n)
 	in.crc = crc32.Update(in.crc, castagnoli, p)

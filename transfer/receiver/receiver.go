@@ -1,38 +1,17 @@
 package receiver
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/stintgo/stint/internal/clock"
 )
 
-const (
-	uploadsDir = ".uploads" // in the directory of the receiver
-	lockFile   = "lock"     // in uploadsDir
-	logSuffix  = ".log"
-	// damagedSuffix is of the data and the journal of an upload whose journal cannot be read.
-	damagedSuffix = ".damaged"
-
-	sweepEvery = time.Minute
-
-	// closeMax is how long Close waits for calls of the system and of the application.
-	closeMax = 5 * time.Second
-
-	// receiptsMax is how many finished uploads are known by their IDs: a receipt takes about
-	// 1 KiB of memory.
-	receiptsMax = 10_000
-)
+// closeMax is how long Close waits for calls of the system and of the application.
+const closeMax = 5 * time.Second
 
 // ErrClosed is the answer to a second Close of a [Receiver].
 var ErrClosed = errors.New("receiver: closed")
@@ -40,26 +19,16 @@ var ErrClosed = errors.New("receiver: closed")
 // Receiver receives uploads into a directory. It is an [http.Handler], safe for
 // concurrent use.
 type Receiver struct {
-	dir  string // of finished files
-	work string // of unfinished uploads
-	cfg  Config
-	disk disk
-	lock *os.File
+	store    *store
+	requests *requests
+	tus      tusReceiver
+	draft    draftReceiver
+	plain    plainReceiver
 
-	ctx    context.Context //nolint:containedctx // of Finished: the life of the receiver
-	cancel context.CancelFunc
 	active sync.WaitGroup // requests, and the sweeper
 
-	groupsMu sync.Mutex // held while a group is looked up and made; taken before all others
-
-	// mu guards what follows. It is taken after the mutex of a file, never before.
-	mu       sync.Mutex
-	closed   bool
-	uploads  map[string]*upload // by ID
-	files    map[*file]struct{}
-	groups   map[string]*file // the latest of each fileRecord.Group
-	reserved int64            // bytes of unfinished uploads
-	byKey    map[string]int64 // the same by key
+	mu     sync.Mutex // guards closed
+	closed bool
 }
 
 var _ http.Handler = (*Receiver)(nil)
@@ -76,37 +45,15 @@ func Open(dir string, cfg Config) (*Receiver, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("receiver: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &Receiver{
-		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: cfg.disk,
-		ctx: ctx, cancel: cancel,
-		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{}, byKey: map[string]int64{},
-	}
-	if err := r.open(); err != nil {
-		cancel()
+	s := newStore(dir, cfg)
+	if err := s.open(); err != nil {
+		s.cancel()
 		return nil, fmt.Errorf("open %s for uploads: %w", dir, err)
 	}
-	r.active.Go(r.sweepAll)
+	all := &requests{s}
+	r := &Receiver{store: s, requests: all, tus: tusReceiver{all}, draft: draftReceiver{all}, plain: plainReceiver{all}}
+	r.active.Go((&sweeper{s}).run)
 	return r, nil
-}
-
-func (r *Receiver) open() error {
-	if err := os.MkdirAll(r.work, 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(r.work, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	if err = lock(f); err == nil {
-		err = r.load()
-	}
-	if err != nil {
-		_ = f.Close()
-		return err
-	}
-	r.lock = f
-	return nil
 }
 
 // Close ends all requests, which keep what they have received, waits for them and for
@@ -124,19 +71,15 @@ func (r *Receiver) Close() error {
 		return ErrClosed
 	}
 	r.closed = true
-	all := make([]*file, 0, len(r.files))
-	for f := range r.files {
-		all = append(all, f)
-	}
 	r.mu.Unlock()
-	r.cancel()
-	for _, f := range all {
+	r.store.cancel() // before all: take interrupts requests for files that are registered later
+	for _, f := range r.store.all() {
 		f.interrupt(errClosing)
 	}
 	ended := make(chan error, 1)
 	go func() { // owned by what Close waits for
 		r.active.Wait()
-		ended <- r.lock.Close()
+		ended <- r.store.lock.Close()
 	}()
 	limit := time.NewTimer(closeMax)
 	defer limit.Stop()
@@ -145,7 +88,7 @@ func (r *Receiver) Close() error {
 		return err
 	case <-limit.C:
 		return fmt.Errorf("receiver: the disk or Finished takes longer than %s for an upload of %s, which goes on when the "+
-			"directory is opened again", closeMax, r.dir)
+			"directory is opened again", closeMax, r.store.dir)
 	}
 }
 
@@ -168,7 +111,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.active.Done()
-	rest, ok := strings.CutPrefix(req.URL.Path, r.cfg.Path)
+	rest, ok := strings.CutPrefix(req.URL.Path, r.store.cfg.Path)
 	if !ok {
 		http.NotFound(w, req)
 		return
@@ -186,93 +129,34 @@ func (r *Receiver) route(w http.ResponseWriter, req *http.Request, rest string) 
 	case req.Method == http.MethodOptions:
 		return r.options(w)
 	case isDraft(req):
-		return r.serveDraft(w, req, rest)
+		return r.draft.serve(w, req, rest)
 	case req.Header.Get(tusResumable) != "":
-		return r.serveTus(w, req, rest)
+		return r.tus.serve(w, req, rest)
 	case req.Method == http.MethodPut || strings.Contains(rest, "/"):
-		return r.servePlain(w, req, rest)
+		return r.plain.serve(w, req, rest)
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
-		return r.serveFile(w, req, rest)
+		return r.requests.serveFile(w, req, rest)
 	case req.Method == http.MethodPost || req.Method == http.MethodPatch || req.Method == http.MethodDelete:
 		// Without its header, as the specification of tus wants it.
-		return r.serveTus(w, req, rest)
+		return r.tus.serve(w, req, rest)
 	}
 	w.Header().Set("Allow", allowedMethods)
 	return refuse(http.StatusMethodNotAllowed, "%s is not a method of uploads", req.Method)
 }
 
-// find returns the upload with an ID.
-func (r *Receiver) find(id string) (*upload, error) {
-	r.mu.Lock()
-	u := r.uploads[id]
-	r.mu.Unlock()
-	if u == nil {
-		return nil, errUnknown
+// options answers what all protocols want to know.
+func (r *Receiver) options(w http.ResponseWriter) error {
+	h := w.Header()
+	h.Set(tusResumable, tusVersion)
+	h.Set("Tus-Version", tusVersion)
+	h.Set("Tus-Extension", tusExtensions)
+	h.Set("Tus-Checksum-Algorithm", checksumNames())
+	if r.store.cfg.MaxSize > 0 {
+		h.Set("Tus-Max-Size", strconv.FormatInt(r.store.cfg.MaxSize, 10))
 	}
-	return u, nil
-}
-
-// sweepAll sweeps at once, for what Open has found, and then periodically.
-func (r *Receiver) sweepAll() {
-	r.sweep(clock.Now())
-	tick := time.NewTicker(min(sweepEvery, r.cfg.Expiry))
-	defer tick.Stop()
-	for {
-		select {
-		case <-r.ctx.Done():
-			return
-		case now := <-tick.C:
-			r.sweep(now)
-		}
-	}
-}
-
-// sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax, and
-// calls Finished again where it has failed.
-func (r *Receiver) sweep(now time.Time) {
-	r.mu.Lock()
-	all := make([]*file, 0, len(r.files))
-	for f := range r.files {
-		all = append(all, f)
-	}
-	r.mu.Unlock()
-	oldest := r.oldReceipts(all)
-	for _, f := range all {
-		if r.ctx.Err() != nil {
-			return
-		}
-		at := now
-		if oldest[f] {
-			at = now.Add(r.cfg.Expiry)
-		}
-		if err := f.expire(at); err != nil {
-			r.cfg.Logger.Error("removing an expired upload failed", slog.String("upload", f.id), slog.Any("error", err))
-		}
-		if f.unannounced() {
-			if err := f.announce(r.ctx); err != nil {
-				r.cfg.Logger.Error("the hook of a finished upload failed", slog.String("upload", f.id), slog.Any("error", err))
-			}
-		}
-	}
-}
-
-// oldReceipts returns the finished files that have to be forgotten.
-func (r *Receiver) oldReceipts(all []*file) map[*file]bool {
-	if len(all) <= receiptsMax {
-		return nil
-	}
-	finished := map[*file]time.Time{}
-	for _, f := range all {
-		f.mu.Lock()
-		if f.announced {
-			finished[f] = f.touched
-		}
-		f.mu.Unlock()
-	}
-	byAge := slices.SortedFunc(maps.Keys(finished), func(a, b *file) int { return finished[a].Compare(finished[b]) })
-	old := map[*file]bool{}
-	for _, f := range byAge[:max(len(byAge)-receiptsMax, 0)] {
-		old[f] = true
-	}
-	return old
+	h.Set("Accept-Patch", partialUpload+", "+offsetStream)
+	h.Set(uploadLimit, r.requests.limits(nil))
+	h.Set("Allow", allowedMethods)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }

@@ -43,10 +43,6 @@ func refuse(status int, format string, args ...any) *refusal {
 // errUnknown answers IDs that no upload has, whatever their form is.
 var errUnknown = refuse(http.StatusNotFound, "no upload has this ID: it may have expired or been cancelled")
 
-func (r *Receiver) tooLarge() error {
-	return refuse(http.StatusRequestEntityTooLarge, "an upload may have %d bytes", r.cfg.MaxSize)
-}
-
 // errorIs reports whether an error of type E is in the tree of err.
 func errorIs[E error](err error) bool {
 	var target E
@@ -67,12 +63,12 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	case errors.Is(err, errClosing):
 		no = refuse(http.StatusServiceUnavailable, "%v", errClosing)
 	case isFull(err):
-		r.cfg.Logger.Error("the disk is full", slog.String("path", req.URL.Path), slog.Any("error", err))
+		r.store.cfg.Logger.Error("the disk is full", slog.String("path", req.URL.Path), slog.Any("error", err))
 		no = refuse(statusInsufficientStorage, "the disk of the server is full: make room there, and continue")
 	case errors.Is(err, context.Canceled), req.Context().Err() != nil, errorIs[*cutError](err):
 		no = refuse(statusBadRequest, "the request ended before its body")
 	default:
-		r.cfg.Logger.Error("receiving an upload failed", slog.String("path", req.URL.Path), slog.Any("error", err))
+		r.store.cfg.Logger.Error("receiving an upload failed", slog.String("path", req.URL.Path), slog.Any("error", err))
 		no = refuse(http.StatusInternalServerError, "the server failed; its log says why")
 	}
 	h := w.Header()
@@ -85,7 +81,7 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	h.Set("Cache-Control", "no-store")
 	if isDraft(req) {
 		if no.status == http.StatusRequestEntityTooLarge && h.Get(uploadLimit) == "" {
-			h.Set(uploadLimit, r.limits(nil)) // section "Limits" of the draft wants it
+			h.Set(uploadLimit, r.requests.limits(nil)) // section "Limits" of the draft wants it
 		}
 		h.Set("Content-Type", "application/problem+json")
 		w.WriteHeader(no.status)

@@ -35,7 +35,7 @@ type session struct {
 // take makes a request the writer of an upload. A request that writes it is interrupted:
 // its client has usually lost its connection, which this side cannot see. take returns
 // once that request has ended and has recorded what it received. The caller must call end.
-func (r *Receiver) take(w http.ResponseWriter, req *http.Request, u *upload) (*session, error) {
+func (r *requests) take(w http.ResponseWriter, req *http.Request, u *upload) (*session, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	s := &session{
 		u: u, ctx: ctx, cancel: cancel, w: w, conn: http.NewResponseController(w), done: make(chan struct{}),

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/stintgo/stint"
-	"github.com/stintgo/stint/internal/clock"
 )
 
 // Names of tus 1.0.0, https://tus.io/protocols/resumable-upload.
@@ -34,9 +30,12 @@ const (
 	allowedMethods = "OPTIONS, HEAD, GET, POST, PATCH, PUT, DELETE"
 )
 
-// serveTus answers a request of tus 1.0.0. rest is the path after the one of the
+// tusReceiver answers requests of tus 1.0.0.
+type tusReceiver struct{ *requests }
+
+// serve answers a request of tus 1.0.0. rest is the path after the one of the
 // configuration.
-func (r *Receiver) serveTus(w http.ResponseWriter, req *http.Request, rest string) error {
+func (r *tusReceiver) serve(w http.ResponseWriter, req *http.Request, rest string) error {
 	w.Header().Set(tusResumable, tusVersion)
 	method := req.Method
 	if override := req.Header.Get("X-HTTP-Method-Override"); override != "" && method == http.MethodPost {
@@ -71,24 +70,7 @@ func (r *Receiver) serveTus(w http.ResponseWriter, req *http.Request, rest strin
 	return refuse(http.StatusMethodNotAllowed, "%s is not a method of uploads", method)
 }
 
-// options answers what all protocols want to know.
-func (r *Receiver) options(w http.ResponseWriter) error {
-	h := w.Header()
-	h.Set(tusResumable, tusVersion)
-	h.Set("Tus-Version", tusVersion)
-	h.Set("Tus-Extension", tusExtensions)
-	h.Set("Tus-Checksum-Algorithm", checksumNames())
-	if r.cfg.MaxSize > 0 {
-		h.Set("Tus-Max-Size", strconv.FormatInt(r.cfg.MaxSize, 10))
-	}
-	h.Set("Accept-Patch", partialUpload+", "+offsetStream)
-	h.Set(uploadLimit, r.limits(nil))
-	h.Set("Allow", allowedMethods)
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
+func (r *tusReceiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
 	meta, err := parseMetadata(strings.Join(req.Header.Values(uploadMetadata), ","))
 	if err != nil {
 		return err
@@ -128,7 +110,7 @@ func (r *Receiver) tusCreate(w http.ResponseWriter, req *http.Request) error {
 
 // tusFirstBody receives the body of a creation, if it has one. An upload that gets nothing
 // of it by the client's fault is removed: the client sends it again by another creation.
-func (r *Receiver) tusFirstBody(w http.ResponseWriter, req *http.Request, s *session) error {
+func (r *tusReceiver) tusFirstBody(w http.ResponseWriter, req *http.Request, s *session) error {
 	switch {
 	case s.u.offset > 0:
 		return nil // a part that was created before: the client continues from the offset of the answer
@@ -161,7 +143,9 @@ func tusLength(req *http.Request) (int64, error) {
 }
 
 // tusUpload makes the upload that a creation wants. The caller must release its file.
-func (r *Receiver) tusUpload(req *http.Request, partial bool, length int64, meta map[string]string) (*upload, error) {
+func (r *tusReceiver) tusUpload(
+	req *http.Request, partial bool, length int64, meta map[string]string,
+) (*upload, error) {
 	if text, ok := meta[metaPartOf]; ok && partial {
 		at, err := parsePlace(text)
 		if err != nil {
@@ -183,48 +167,7 @@ func (r *Receiver) tusUpload(req *http.Request, partial bool, length int64, meta
 	return r.single(req, laneRecord{ID: newID(), Length: length, Partial: partial, Metadata: meta})
 }
 
-// single makes a file with one lane.
-func (r *Receiver) single(req *http.Request, lane laneRecord) (*upload, error) {
-	f, err := r.create(lane.ID, r.fileRecord(req, "", lane.Length), lane)
-	if err != nil {
-		return nil, err
-	}
-	return f.lanes[0], nil
-}
-
-func (r *Receiver) fileRecord(req *http.Request, group string, total int64) fileRecord {
-	tier := r.cfg.Priority(req)
-	if !tier.Valid() {
-		tier = stint.Normal
-	}
-	return fileRecord{Group: group, Total: total, Key: r.cfg.Key(req), Priority: tier, Created: clock.Now().UTC()}
-}
-
-// group returns the file of a group, which it makes if there is none. The caller must
-// release it.
-func (r *Receiver) group(req *http.Request, name string, total int64) (*file, error) {
-	rec := r.fileRecord(req, "", total)
-	rec.Group = rec.Key + "\n" + name
-	r.groupsMu.Lock() // so that a group gets one file
-	defer r.groupsMu.Unlock()
-	r.mu.Lock()
-	f := r.groups[rec.Group]
-	r.mu.Unlock()
-	if f == nil || f.isPublished() {
-		return r.create(newID(), rec)
-	}
-	if f.rec.Total != total {
-		return nil, refuse(statusConflict, "the file of this group has %d bytes", f.rec.Total)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.gone || f.renamed {
-		return nil, refuse(statusConflict, "the file of this group has just been finished or removed; try again")
-	}
-	return f, f.use()
-}
-
-func (r *Receiver) tusHead(w http.ResponseWriter, req *http.Request, u *upload) error {
+func (r *tusReceiver) tusHead(w http.ResponseWriter, req *http.Request, u *upload) error {
 	s, err := r.take(w, req, u) // what the client continues from must not change any more
 	if err != nil {
 		return err
@@ -262,7 +205,7 @@ func formatMetadata(meta map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-func (r *Receiver) concatHeader(u *upload) string {
+func (r *tusReceiver) concatHeader(u *upload) string {
 	if u.partial {
 		return "partial"
 	}
@@ -279,7 +222,7 @@ func (r *Receiver) concatHeader(u *upload) string {
 	return "final;" + strings.Join(urls, " ")
 }
 
-func (r *Receiver) tusPatch(w http.ResponseWriter, req *http.Request, u *upload) error {
+func (r *tusReceiver) tusPatch(w http.ResponseWriter, req *http.Request, u *upload) error {
 	if req.Header.Get("Content-Type") != offsetStream {
 		return refuse(http.StatusUnsupportedMediaType, "the Content-Type must be %s", offsetStream)
 	}
@@ -331,7 +274,7 @@ func (s *session) tusSetLength(req *http.Request) error {
 	return s.u.setLength(length)
 }
 
-func (r *Receiver) tusReceive(req *http.Request, s *session) error {
+func (r *tusReceiver) tusReceive(req *http.Request, s *session) error {
 	h, want, err := parseChecksum(req.Header.Get(uploadChecksum))
 	if err != nil {
 		return err
@@ -341,29 +284,6 @@ func (r *Receiver) tusReceive(req *http.Request, s *session) error {
 		return refuse(statusBadRequest, "Upload-Checksum is a header or a trailer of a request, not both")
 	}
 	return r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, trailer: trailer})
-}
-
-// receiveAll is receive, which refuses a body that is known to be too long before it
-// begins.
-func (r *Receiver) receiveAll(req *http.Request, in *intake) error {
-	u := in.u
-	if u.file.isPublished() { // the client may have lost the answer to its last request
-		if req.ContentLength != 0 {
-			return errTooLong
-		}
-		return nil
-	}
-	if n := req.ContentLength; n > 0 {
-		most := u.length
-		if most < 0 && r.cfg.MaxSize > 0 {
-			most = r.cfg.MaxSize
-		}
-		if most >= 0 && n > most-u.offset {
-			return errTooLong
-		}
-	}
-	u.watchSHA256()
-	return r.receive(req, in)
 }
 
 // finishAtLength finishes an upload that has all of its bytes, unless it is a part.
@@ -376,7 +296,7 @@ func (s *session) finishAtLength() error {
 
 // tusState sets the headers that tell the state of an upload. The caller must be its
 // writer.
-func (r *Receiver) tusState(w http.ResponseWriter, u *upload) {
+func (r *tusReceiver) tusState(w http.ResponseWriter, u *upload) {
 	f := u.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -385,21 +305,3 @@ func (r *Receiver) tusState(w http.ResponseWriter, u *upload) {
 		w.Header().Set(uploadExpires, f.touched.Add(r.cfg.Expiry).UTC().Format(http.TimeFormat))
 	}
 }
-
-// remove cancels an upload, in all protocols.
-func (r *Receiver) remove(w http.ResponseWriter, req *http.Request, u *upload) error {
-	s, err := r.take(w, req, u)
-	if err != nil {
-		return err
-	}
-	defer s.end()
-	if err := u.cancel(); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// location returns the path of an upload. It is without a host, which a server behind a
-// proxy does not know.
-func (r *Receiver) location(u *upload) string { return path.Join(r.cfg.Path, u.id) }
