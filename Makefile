@@ -58,6 +58,8 @@ build: ## Build the program as bin/stint.
 .PHONY: test
 test: ## Run every test of every module; RACE=1 with the race detector. make lint vets.
 	@tools/need.sh gzip:gzip $(if $(RACE),gcc:gcc gcc:libc6-dev)
+	@# The S3 server of some tests: building it takes minutes once, which no test should wait for.
+	@cd internal/s3gateway/program && go tool -n versitygw >/dev/null
 	$(test) $(MODULES) -- -vet=off -timeout 20m $(if $(RACE),-race) $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stintgo/stint/internal/command"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	if err := command.Need("chromium:chromium"); err != nil {
+	if err := command.Need("chromium:chromium", "node:nodejs"); err != nil {
 		return 1, err
 	}
 	profile, err := os.MkdirTemp("", "stint-browser")
@@ -32,7 +33,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer os.RemoveAll(profile) //nolint:errcheck // Chromium may still write while it ends
 	allocator, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("chromium"), chromedp.UserDataDir(profile),
+		chromedp.ExecPath("chromium"), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(patience),
 		chromedp.NoSandbox, // Chromium refuses to run as root otherwise
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"), // the tests stay on this machine
 		chromedp.Flag("no-proxy-server", true),
@@ -40,9 +41,11 @@ func run(m *testing.M) (code int, err error) {
 	defer end()
 	tab, closeTab := chromedp.NewContext(allocator)
 	defer closeTab()
+	late := time.AfterFunc(patience, end)
 	if err := chromedp.Do(tab); err != nil { // starts the browser
 		return 1, fmt.Errorf("start chromium: %w", err)
 	}
+	late.Stop()
 	chromium = tab //nolint:fatcontext // the tabs of all tests are made from it
 	return m.Run(), nil
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/stintgo/stint/transfer/browser"
 )
 
-// fast is a rate that bounds nothing, in bytes per second.
-const fast = 10e9
+// Rates in bytes per second: one that bounds nothing, and one at which no file of a test ends.
+const (
+	fast  = 10e9
+	still = kilobyte
+)
 
 // A file of 200 MB is paused, continued after a reload with the same file, and arrives whole. No more is sent
 // than the file and what was under way of one chunk.
@@ -26,8 +29,10 @@ func TestE4_ReloadAndResumeInBrowser(t *testing.T) {
 	b := s.open(1280)
 	b.add(path)
 	s.await("20 MB", func() bool { return s.bytes > 20*megabyte })
+	s.rate.SetRate(still)
 	b.press("film.bin", "pause")
 	b.is("film.bin", "paused")
+	s.rate.SetRate(fast) // so that the receiver reads what is in the buffers of the connection
 	s.await("the end of the requests", func() bool { return s.running == 0 })
 	before := seen(s, func() int64 { return s.bytes })
 	if before > size/2 {
@@ -51,7 +56,6 @@ func TestE4_ReloadAndResumeInBrowser(t *testing.T) {
 		rowOf("film.bin")+`.querySelector(".message").textContent.includes("has 7 bytes")`)
 	b.is("film.bin", "paused")
 
-	s.rate.SetRate(fast)
 	b.chooseAgain("film.bin", path)
 	b.is("film.bin", "succeeded")
 	s.received(path)
@@ -79,7 +83,7 @@ func TestE4_ReloadAndResumeInBrowser(t *testing.T) {
 // Five files, three at once: one is cancelled while it waits, one while it runs, and all are paused and resumed.
 // Slots pass on, and the server keeps nothing of cancelled files.
 func TestE2_PauseAllAndCancelInBrowser(t *testing.T) {
-	s := serve(t, 500*kilobyte, browser.Config{})
+	s := serve(t, still, browser.Config{})
 	b := s.open(1280)
 	var paths []string
 	for i := range 5 {
@@ -102,7 +106,7 @@ func TestE2_PauseAllAndCancelInBrowser(t *testing.T) {
 	s.rate.SetRate(fast) // so that the receiver reads what is in the buffers of the connections
 	s.await("the end of the requests", func() bool { return s.running == 0 })
 	before := s.methods(http.MethodPatch)
-	s.rate.SetRate(megabyte)
+	s.rate.SetRate(still)
 	b.click("#resume-all")
 	b.all(3, "running")
 	s.await("three requests", func() bool { return s.running == 3 })
@@ -166,7 +170,7 @@ func TestE2_RetriesInBrowser(t *testing.T) {
 
 // With one slot, files start in the order of their priorities.
 func TestE5_PrioritiesInBrowser(t *testing.T) {
-	s := serve(t, 200*kilobyte, browser.Config{})
+	s := serve(t, still, browser.Config{})
 	var order []string
 	s.fault = func(r *http.Request) int {
 		if r.Method == http.MethodPost {
@@ -195,7 +199,7 @@ func TestE5_PrioritiesInBrowser(t *testing.T) {
 
 // The page fits a narrow screen, also with long names, messages, and the dialog.
 func TestE1_NarrowScreen(t *testing.T) {
-	s := serve(t, 100*kilobyte, browser.Config{})
+	s := serve(t, still, browser.Config{})
 	s.fault = func(r *http.Request) int {
 		if r.Method == http.MethodPost && r.Header.Get("Upload-Length") == "77" {
 			return http.StatusForbidden
@@ -210,15 +214,28 @@ func TestE1_NarrowScreen(t *testing.T) {
 	b.all(3, "running")
 	for _, dark := range []bool{false, true} {
 		b.dark(dark)
-		if width := eval[int](b, `document.documentElement.scrollWidth`); width > 375 {
-			t.Errorf("dark %t: the page is %d pixels wide", dark, width)
-		}
-		out := eval[[]string](b, `[...document.querySelectorAll("body *:not(.hidden, option)")]
-			.filter((e) => e.getBoundingClientRect().right > 375.5 && getComputedStyle(e).display !== "none")
-			.map((e) => e.outerHTML.slice(0, 80))`)
-		if len(out) > 0 {
-			t.Errorf("dark %t: elements reach beyond the screen: %q", dark, out)
-		}
+		b.fits(375)
+	}
+	s.await("three requests", func() bool { return s.running == 3 })
+	b.run(chromedp.Reload())
+	b.all(3, "paused")
+	b.fits(375)
+	if resume := eval[bool](b, `!document.querySelector("#resume-all").disabled`); resume {
+		t.Error("files that have to be chosen again can all be resumed")
+	}
+}
+
+// fits fails the test if the page or an element of it is wider than the screen, in pixels.
+func (b *tab) fits(screen int) {
+	b.tb.Helper()
+	if width := eval[int](b, `document.documentElement.scrollWidth`); width > screen {
+		b.tb.Errorf("the page is %d pixels wide", width)
+	}
+	out := eval[[]string](b, fmt.Sprintf(`[...document.querySelectorAll("body *:not(.hidden, option)")]
+		.filter((e) => e.getBoundingClientRect().right > %d.5 && getComputedStyle(e).display !== "none")
+		.map((e) => e.outerHTML.slice(0, 80))`, screen))
+	if len(out) > 0 {
+		b.tb.Errorf("elements reach beyond the screen: %q", out)
 	}
 }
 
@@ -242,7 +259,7 @@ func TestE3_FiveHundredFiles(t *testing.T) {
 	if most := seen(s, func() int { return s.most }); most > 3 {
 		t.Errorf("%d requests were running at once, want 3", most)
 	}
-	if got := eval[string](b, `document.querySelector("#summary").textContent`); !strings.HasPrefix(got, "500 succeeded") {
+	if got := b.summary(); !strings.HasPrefix(got, "500 succeeded") {
 		t.Errorf("the summary is %q", got)
 	}
 	s.received(paths...)
@@ -250,7 +267,7 @@ func TestE3_FiveHundredFiles(t *testing.T) {
 
 // All orders can be given by the keyboard, and the focus stays in the row.
 func TestE2_Keyboard(t *testing.T) {
-	s := serve(t, 100*kilobyte, browser.Config{})
+	s := serve(t, still, browser.Config{})
 	b := s.open(1280)
 	b.add(s.file("a.bin", 3*megabyte))
 	b.is("a.bin", "running")
@@ -332,7 +349,7 @@ func TestE1_Token(t *testing.T) {
 
 // A file that changes after it was chosen ends in error, and has to be chosen again.
 func TestE4_FileChangesInBrowser(t *testing.T) {
-	s := serve(t, 2*megabyte, browser.Config{})
+	s := serve(t, still, browser.Config{})
 	b := s.open(1280)
 	b.refusals = true
 	path := s.file("a.bin", 2*chunk)

@@ -204,7 +204,7 @@ func sum(tb testing.TB, path string) string {
 }
 
 // patience bounds every wait of a test.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // pollEvery is how often a tab checks a condition.
 const pollEvery = 20 * time.Millisecond

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
@@ -44,9 +45,12 @@ func (s *site) open(width int) *tab {
 			}
 		}
 	})
+	// A context with a deadline would close the tab at the deadline.
+	late := time.AfterFunc(patience, closeTab)
 	if err := chromedp.Listen(ctx, b.listen); err != nil { // opens the tab
 		s.tb.Fatal(err)
 	}
+	late.Stop()
 	call(b, log.Enable, cdp.Empty{})
 	b.run(chromedp.EmulateViewport(int64(width), 800), chromedp.Navigate(s.url))
 	b.await("the page", `typeof document.querySelector("#summary") === "object"`)
@@ -175,8 +179,17 @@ func (b *tab) press(name, order string) {
 // text returns the text of the first element of a file's row that matches a selector.
 func (b *tab) text(name, selector string) string {
 	b.tb.Helper()
-	return eval[string](b, fmt.Sprintf(`%s.querySelector(%q).textContent`, rowOf(name), selector))
+	return spaced(eval[string](b, fmt.Sprintf(`%s.querySelector(%q).textContent`, rowOf(name), selector)))
 }
+
+// summary returns the text about all files.
+func (b *tab) summary() string {
+	b.tb.Helper()
+	return spaced(eval[string](b, `document.querySelector("#summary").textContent`))
+}
+
+// spaced replaces the spaces at which no line breaks by others.
+func spaced(text string) string { return strings.ReplaceAll(text, "\u00a0", " ") }
 
 // add chooses files as a user does.
 func (b *tab) add(paths ...string) {

@@ -69,6 +69,7 @@ function newRow(t) {
       keepFocus(t, row, b);
     });
   }
+  find('.choose input').setAttribute('aria-label', `Choose ${t.name} again`);
   find('.choose input').addEventListener('change', async (event) => {
     const [file] = event.target.files;
     event.target.value = '';
@@ -145,7 +146,7 @@ function factsText(t) {
   const chunks = t.chunks();
   const facts = [t.state === 'succeeded' ? bytes(t.size) : `${bytes(t.sent)} of ${bytes(t.size)}`];
   if (t.state === 'running') {
-    facts.push(`${bytes(t.rate(now))}/s`, ...timeLeft(t.secondsLeft(now)));
+    facts.push(...speed(t.rate(now)), ...timeLeft(t.secondsLeft(now)));
   }
   if (t.chunkCount > 1 && t.state !== 'succeeded') {
     facts.push(`${chunks.done} of ${t.chunkCount} chunks`);
@@ -153,7 +154,7 @@ function factsText(t) {
   if (t.attempt > 1 && t.state !== 'succeeded') {
     facts.push(`attempt ${t.attempt}`);
   }
-  return facts.join(' · ');
+  return join(facts);
 }
 
 function showSummary() {
@@ -163,16 +164,21 @@ function showSummary() {
     counts.push(`${bytes(sent)} of ${bytes(size)}`);
   }
   if (states.running > 0) {
-    counts.push(`${bytes(rate)}/s`, ...timeLeft(secondsLeft));
+    counts.push(...speed(rate), ...timeLeft(secondsLeft));
   }
-  set($('summary'), 'textContent', counts.join(' · ') || 'No files yet.');
+  set($('summary'), 'textContent', join(counts) || 'No files yet.');
   const all = size > 0 ? (100 * sent) / size : 0;
   $('total').firstElementChild.style.width = `${all}%`;
   $('total').setAttribute('aria-valuenow', Math.floor(all));
   $('pause-all').disabled = states.waiting + states.running === 0;
-  $('resume-all').disabled = states.paused === 0;
+  $('resume-all').disabled = states.paused === 0 || !scheduler.transfers.some((t) => t.state === 'paused' && !t.needsFile);
   $('retry-all').disabled = states.error === 0;
   $('clear').disabled = states.succeeded + states.cancelled === 0;
+}
+
+// join separates facts by dots. A line breaks after a dot only, so that no number stands apart from its unit.
+function join(facts) {
+  return facts.map((f) => f.replaceAll(' ', '\u00a0')).join('\u00a0· ');
 }
 
 // bytes writes a size with three digits, as in 1.25 MB.
@@ -184,6 +190,11 @@ function bytes(n) {
     i++;
   }
   return `${i === 0 ? Math.round(n) : n.toPrecision(3)} ${units[i]}`;
+}
+
+// speed returns a list with the text about a rate, and an empty one if nothing moves.
+function speed(rate) {
+  return rate > 0 ? [`${bytes(rate)}/s`] : [];
 }
 
 // timeLeft returns a list with the text about a time, and an empty one if nothing moves.
