@@ -71,10 +71,10 @@ func (r *receiving) measured(cmd *exec.Cmd) {
 	}
 }
 
-// 2,000 files arrive, each with its content, and neither side needs memory for them.
+// 2,000 files of 256 KiB arrive, each with its content, and neither side needs memory for them.
 func TestE5_ManyFiles(t *testing.T) {
 	t.Parallel()
-	const files, size = 2000, 1 << 10
+	const files, size = 2000, 256 << 10
 	r := receive(t)
 	source := filepath.Join(r.dir, "many")
 	if err := os.Mkdir(source, 0o700); err != nil {
