@@ -29,7 +29,7 @@ const (
 	atATime = 100
 )
 
-//go:embed package.json bench.mjs
+//go:embed package.json bench.mjs tus.mjs
 var files embed.FS
 
 // Versions are the packages that are measured against, with their versions.
@@ -61,6 +61,9 @@ func Prepare(dir string) (*Packages, error) {
 	_, err := command.Run(dir, nil, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
 	return &Packages{dir}, err
 }
+
+// Dir is the directory, which also has tus.mjs, for the suite of uploads.
+func (p *Packages) Dir() string { return p.dir }
 
 // Cases are the rows of this suite.
 func (p *Packages) Cases() []measure.Case {

@@ -1,13 +1,16 @@
-// Package upload measures servers of uploads on loopback. One client sends to all of them, so
-// that only the servers differ; the bare ones are the least that a Go program does to
-// receive a file.
+// Package upload measures servers and clients of uploads on loopback. One client sends to all
+// servers, and all clients send to one server, so that only one side differs; the bare servers
+// are the least that a Go program does to receive a file.
 package upload
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/stintgo/stint/bench/js"
 	"github.com/stintgo/stint/bench/measure"
 )
 
@@ -28,14 +31,26 @@ const (
 	senders   = 8 // that send small files at once
 )
 
-// Systems has the directory in which servers keep files, and what is sent to them.
+// Systems has the directory in which servers keep files, what is sent to them, and the
+// directory of tus.mjs.
 type Systems struct {
 	dir    string
 	source *source
+	node   string
 }
 
 // Prepare returns the systems; dir is on the disk to measure.
-func Prepare(dir string) (*Systems, error) { return &Systems{dir, newSource()}, nil }
+func Prepare(dir string) (*Systems, error) {
+	packages := filepath.Join(dir, "node")
+	if err := os.Mkdir(packages, 0o750); err != nil {
+		return nil, err
+	}
+	node, err := js.Prepare(packages)
+	if err != nil {
+		return nil, err
+	}
+	return &Systems{dir, newSource(), node.Dir()}, nil
+}
 
 // Cases returns the cases.
 func (s *Systems) Cases() []measure.Case {
@@ -78,6 +93,7 @@ func (s *Systems) Cases() []measure.Case {
 				{Name: bareSynced, Probe: s.small(newBare(true, false), put)},
 			},
 		},
+		s.clients(),
 	}
 }
 

@@ -128,11 +128,12 @@ func route[T any](ctx context.Context, n *Node, call func(queue.Store) (T, error
 	var patience <-chan time.Time
 	for pause := againFirst; ; pause = min(2*pause, againLast) {
 		v := n.view.Load()
-		answer, err = call(v.store)
+		store, remote := n.storeOf(v)
+		answer, err = call(store)
 		switch {
 		case err != nil && n.ended() != nil:
 			return zero, n.ended()
-		case !v.leads() || ctx.Err() != nil:
+		case remote || ctx.Err() != nil:
 			return answer, err
 		case !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrClosed):
 			return answer, err
@@ -253,7 +254,8 @@ func (n *Node) Watch(ctx context.Context, begun func(), fn func(queue.Event)) er
 	bound, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer v.atEnd(cancel)()
-	err := v.store.Watch(bound, begun, fn)
+	store, _ := n.storeOf(v)
+	err := store.Watch(bound, begun, fn)
 	switch {
 	case n.ended() != nil:
 		return n.ended()

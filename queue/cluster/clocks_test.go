@@ -1,6 +1,8 @@
 package cluster_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,6 +96,105 @@ func TestC11_ClocksOfHosts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// clockSlack is how exact the clock of the database is known, on a machine that is very slow. The
+// clocks of the tests differ by much more.
+const clockSlack = 10 * time.Second
+
+// otherClock is a store on a database with another clock.
+type otherClock struct {
+	cluster.Store
+	ahead time.Duration
+}
+
+func (s otherClock) Now() time.Time { return s.Store.Now().Add(s.ahead) }
+
+// TestC11_ClockOfTheDatabase: what the leader and a follower submit is due by the clock of the
+// database, from which those of both hosts differ.
+func TestC11_ClockOfTheDatabase(t *testing.T) {
+	const delay = time.Hour
+	for _, k := range kinds {
+		for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+			t.Run(k.name+" "+ahead.String(), func(t *testing.T) {
+				opener := k.opener(t, storetest.Config{})
+				var kept cluster.Store // of the leader
+				with := func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
+					s, err := opener(ctx, self)
+					if err != nil {
+						return nil, err
+					}
+					kept = s
+					return otherClock{s, ahead}, nil
+				}
+				leader := open(t, with, cluster.Config{Name: "leader"})
+				follower := open(t, opener, cluster.Config{Name: "follower"})
+				var ids queue.IDs
+				for name, n := range map[string]*cluster.Node{"the leader": leader, "the follower": follower} {
+					from := time.Now()
+					task := queue.NewTask{ID: ids.New(from), Spec: queue.Spec{Kind: "work"}}
+					task.RunAt = from.Add(delay)
+					if _, err := n.Submit(t.Context(), from, []queue.NewTask{task}); err != nil {
+						t.Fatal(err)
+					}
+					to := time.Now()
+					found, err := kept.Find(t.Context(), queue.Filter{IDs: []queue.ID{task.ID}}, queue.Page{})
+					if err != nil || len(found) != 1 {
+						t.Fatalf("found %v, %v", found, err)
+					}
+					due := found[0].RunAt.Add(-delay - ahead)
+					if due.Before(from.Add(-clockSlack)) || due.After(to.Add(clockSlack)) {
+						t.Errorf("a task of %s is due %v late", name, due.Sub(from))
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestC11_ClockOfTheLeaderGoesWrong: the clocks of the leader's host and of the database agree
+// when the leader begins, and differ later. From then on its own calls convert their times, as
+// those of its followers do: a task is due at its time, and a lease keeps its length.
+func TestC11_ClockOfTheLeaderGoesWrong(t *testing.T) {
+	const delay, lease = time.Hour, time.Hour
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			var ahead atomic.Int64
+			now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())).UTC() }
+			n, err := cluster.OpenSkewed(t.Context(), k.opener(t, storetest.Config{}), cluster.Config{Name: "leader"}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closes(t, n) })
+			at := skewed{n, now}
+			var ids queue.IDs
+			for _, off := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute, 0} {
+				ahead.Store(int64(off))
+				kind, from := "work "+off.String(), time.Now()
+				due := queue.NewTask{ID: ids.New(now()), Spec: queue.Spec{Kind: kind}}
+				later := queue.NewTask{ID: ids.New(now()), Spec: queue.Spec{Kind: kind}}
+				later.RunAt = now().Add(delay)
+				if _, err := n.Submit(t.Context(), now(), []queue.NewTask{due, later}); err != nil {
+					t.Fatal(err)
+				}
+				claimed, err := n.Claim(t.Context(), now(), queue.Claim{
+					Worker: "w", Kinds: []string{kind}, Max: 2, Lease: lease,
+				})
+				to := time.Now()
+				if err != nil || len(claimed.Tasks) != 1 || claimed.Tasks[0].ID != due.ID {
+					t.Fatalf("%v ahead: claimed %v, %v", off, claimed.Tasks, err)
+				}
+				within := func(what string, got time.Time, after time.Duration) {
+					earliest, latest := from.Add(after-clockSlack), to.Add(after+clockSlack)
+					if got.Before(earliest) || got.After(latest) {
+						t.Errorf("%v ahead: %s is at %v, want %v to %v", off, what, got, earliest, latest)
+					}
+				}
+				within("the start of the later task", found(t, at, later.ID)[0].RunAt, delay)
+				within("the end of the lease", found(t, at, due.ID)[0].Lease.Until, lease)
+			}
+		})
 	}
 }
 

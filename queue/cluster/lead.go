@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -15,8 +16,8 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// view is what a node knows about the leader, and the store that its calls go to. A view
-// does not change: it is replaced.
+// view is what a node knows about the leader, and the store that its calls go to, see
+// [Node.storeOf]. A view does not change: it is replaced.
 type view struct {
 	store  queue.Store    // the node's remote store, unless the node leads
 	leader queue.Leader   // zero if none is known
@@ -24,6 +25,9 @@ type view struct {
 	front  *server.Server // serves the other nodes, if this node leads
 	hub    *hub           // has the permits of all nodes, if this node leads
 	roster *roster        // of the nodes, if this node leads
+
+	now    func() time.Time // by the clock of the database server, if this node leads
+	differ sync.Once        // is done when that clock and the one of this host have been found to differ
 
 	life context.Context //nolint:containedctx // ends when the view is replaced
 	end  context.CancelFunc
@@ -203,6 +207,24 @@ func (n *Node) suspect() {
 // with times converted.
 const clocksAgree = time.Second
 
+// storeOf returns the store for the calls of this node, and whether the store converts times and
+// makes failed calls again by itself. While this node leads, that is its own store, unless the
+// clock of this host differs from that of the database server at present.
+func (n *Node) storeOf(v *view) (store queue.Store, remote bool) {
+	if !v.leads() {
+		return v.store, true
+	}
+	off := n.cfg.clock().Sub(v.now())
+	if off.Abs() < clocksAgree {
+		return v.store, false
+	}
+	v.differ.Do(func() {
+		n.cfg.Logger.Warn("the clock of this host differs from that of the database server, which decides: set the clocks",
+			slog.Duration("ahead", off))
+	})
+	return n.remote, true
+}
+
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
 	n.pause = 0
@@ -214,15 +236,11 @@ func (n *Node) lead(store Store) {
 	}
 	v := &view{
 		store: listed{own, r}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
+		now: store.Now,
 	}
 	v.front = server.New(v.store, server.Config{
 		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
 	})
-	if off := n.cfg.clock().Sub(store.Now()); off.Abs() >= clocksAgree {
-		v.store = n.remote // it converts times
-		n.cfg.Logger.Warn("the clock of this host differs from that of the database server, which decides: set the clocks",
-			slog.Duration("ahead", off))
-	}
 	n.replace(v)
 	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
 }

@@ -272,6 +272,42 @@ func TestC11_IdleLeaderIsDeposed(t *testing.T) {
 	})
 }
 
+// TestC11_ClockOfTheServer: the time is that of the server from the beginning, although the
+// first request for it was lost. If the server's clock is set, the renewals notice it,
+// and the time follows slowly.
+func TestC11_ClockOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.ahead = -10 * time.Minute
+		lost := false
+		r := open(t, s.connect(t, func(o op) (f fault) {
+			if o == opNow && !lost {
+				lost, f.before = true, errBroken
+			}
+			return f
+		}), dbrows.Config{})
+		off := func() time.Duration { return r.Now().Sub(time.Now().Round(0)) }
+		if got := off(); !lost || got != s.ahead {
+			t.Errorf("the time is %v ahead, want %v; a request was lost: %t", got, s.ahead, lost)
+		}
+		time.Sleep(time.Hour)
+		if got := off(); got != s.ahead {
+			t.Errorf("the time is %v ahead after an hour, want %v", got, s.ahead)
+		}
+		before := s.ahead
+		s.set(func() { s.ahead += 10 * time.Second })
+		time.Sleep(10 * time.Minute)
+		if moved := off() - before; moved < 2500*time.Millisecond || moved > 3*time.Second {
+			t.Errorf("ten minutes after the clock was set 10 s forward, the time has followed by %v, want some 3 s", moved)
+		}
+		time.Sleep(time.Hour)
+		if got := off(); got != before+10*time.Second {
+			t.Errorf("the time is %v ahead at last, want %v", got, before+10*time.Second)
+		}
+		closes(t, r)
+	})
+}
+
 // A server that has lost batches or leaders is noticed.
 func TestC6_ServerLosesChanges(t *testing.T) {
 	for name, lose := range map[string]func(*server){

@@ -26,6 +26,7 @@ type server struct {
 	leases  map[int]logged
 	batches []batch // all that were made
 	resigns int
+	ahead   time.Duration // of its clock
 }
 
 // logged is an entry of the lease log.
@@ -226,7 +227,7 @@ func (c *connection) Renew(ctx context.Context, epoch uint32, lease time.Duratio
 }
 
 func (c *connection) Now(ctx context.Context) (time.Time, error) {
-	return ask(ctx, c, opNow, func() (time.Time, error) { return time.Now(), nil })
+	return ask(ctx, c, opNow, func() (time.Time, error) { return time.Now().Add(c.ahead), nil })
 }
 
 func (c *connection) Resign(ctx context.Context, epoch uint32) error {
