@@ -86,6 +86,9 @@ func FuzzHeaders(f *testing.F) {
 		if n, ok := receiver.ParseInteger(text); ok && n < 0 {
 			t.Errorf("%q is %d", text, n)
 		}
+		if value, ok := receiver.ParseBoolean(text); ok && strings.Contains(text, "?1") != value && !strings.Contains(text, ";") {
+			t.Errorf("%q is %t", text, value)
+		}
 		if at, err := receiver.ParsePlace(text); err == nil && receiver.PlaceIsBad(at) {
 			t.Errorf("%q is the place %v", text, at)
 		}
