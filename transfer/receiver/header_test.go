@@ -86,7 +86,8 @@ func FuzzHeaders(f *testing.F) {
 		if n, ok := receiver.ParseInteger(text); ok && n < 0 {
 			t.Errorf("%q is %d", text, n)
 		}
-		if value, ok := receiver.ParseBoolean(text); ok && strings.Contains(text, "?1") != value && !strings.Contains(text, ";") {
+		item, _, _ := strings.Cut(text, ";")
+		if value, ok := receiver.ParseBoolean(text); ok && strings.Contains(item, "?1") != value {
 			t.Errorf("%q is %t", text, value)
 		}
 		if at, err := receiver.ParsePlace(text); err == nil && receiver.PlaceIsBad(at) {
