@@ -271,8 +271,8 @@ func (e *statusError) Error() string {
 
 // remedyTable says what to do about statuses that no repetition can help.
 var remedyTable = map[int]string{
-	http.StatusUnauthorized: "set the credentials of the server, see Upload.HeaderEnv",
-	http.StatusForbidden:    "the server refuses this user; check the credentials, see Upload.HeaderEnv",
+	http.StatusUnauthorized: "give credentials by Upload.HeaderEnv, or by --token-file or --header-env of stint upload",
+	http.StatusForbidden:    "the server refuses the credentials of Upload.HeaderEnv, --token-file or --header-env",
 	http.StatusRequestEntityTooLarge: "the file is too large for the server; raise its limit, or send a smaller " +
 		"file",
 	http.StatusPreconditionFailed:   "the server speaks another version of tus than " + tusVersion,

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +276,23 @@ func TestE4_UploadRefuses(t *testing.T) {
 			t.Errorf("%v: %+v", c.args, u)
 		}
 	}
+}
+
+// A call without the token fails, and the same one with it succeeds: the known upload is not tried
+// again without. A third one finds the file there.
+func TestE4_UploadWithOtherCredentials(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	content := r.file("a", 1000)
+	to := []string{"upload", "--dir", "other", "--to", r.to[1], "a"}
+	run := func(args ...string) result { return runCmd(t, r.command(append(slices.Clone(to), args...)...), "") }
+	for range 2 {
+		run().want(t, "", "0 sent (0 B), 0 skipped, 1 failed", 1)
+	}
+	token := r.to[2:4]
+	run(token...).want(t, "", "1 sent (1000 B), 0 skipped, 0 failed", 0)
+	r.has("a", content)
+	run(token...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
 }
 
 // The address of uploads has the page for browsers, for which no token is needed.

@@ -8,9 +8,9 @@ import (
 
 // disk is the calls that change files or take long. Tests make them fail, or end the process in them.
 type disk struct {
-	// fault is called before each call with its name and the number of bytes. If it
-	// returns an error, so does the call, after it has done so many of the bytes. Nil
-	// changes nothing.
+	// fault is called before each call with its name and the number of bytes. If fault
+	// returns an error, the call handles done bytes and returns that error. If fault is nil,
+	// no call fails.
 	fault func(op string, bytes int) (done int, err error)
 }
 

@@ -154,13 +154,13 @@ func TestDraft_ReprDigest(t *testing.T) {
 func (s *site) progress(req *http.Request, offset int, body []byte, version string) answer {
 	s.tb.Helper()
 	const piece = receiver.RecordEvery + 64<<10 // more than buffers hold back
-	told := make(chan int, 100)
+	offsets := make(chan int, 100)
 	ctx, stop := context.WithTimeout(s.tb.Context(), time.Minute)
 	s.tb.Cleanup(stop)
 	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 			if at, err := strconv.Atoi(h.Get("Upload-Offset")); err == nil && code == 104 {
-				told <- at
+				offsets <- at
 			}
 			return nil
 		},
@@ -171,7 +171,7 @@ func (s *site) progress(req *http.Request, offset int, body []byte, version stri
 	req.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
 		if sent > 0 && sent%piece == 0 && sent < len(body) {
 			select {
-			case at := <-told:
+			case at := <-offsets:
 				if at <= last || at > offset+sent {
 					s.tb.Errorf("an interim answer has the offset %d, after %d, when %d bytes were sent from %d", at, last, sent,
 						offset)

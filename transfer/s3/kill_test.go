@@ -83,8 +83,8 @@ type tripwire struct {
 	held            map[string]bool // numbers of parts that must not be sent any more
 }
 
-// set makes the tripwire trip after so many bytes or requests from now on. The parts that the
-// server holds must not be sent again.
+// set makes the tripwire trip when sent more bytes or requests more requests have passed. The
+// parts in held, which the server has, must not be sent again.
 func (w *tripwire) set(sent, requests int64, held map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

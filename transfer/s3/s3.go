@@ -69,12 +69,12 @@ func Open(t protocol.Target) (protocol.Server, error) {
 	if region == "" {
 		region = "us-east-1"
 	}
-	who, err := identity(t.Profile)
+	creds, err := identity(t.Profile)
 	if err != nil {
 		return nil, err
 	}
 	core, err := minio.NewCore(endpoint, &minio.Options{
-		Creds: who, Secure: secure, Region: region, Transport: t.Transport,
+		Creds: creds, Secure: secure, Region: region, Transport: t.Transport,
 		MaxRetries: 1, // package transfer repeats requests
 	})
 	if err != nil {
@@ -98,8 +98,8 @@ func identity(profile string) (*credentials.Credentials, error) {
 	if profile == "" && id != "" && secret != "" {
 		return credentials.NewStaticV4(id, secret, os.Getenv("AWS_SESSION_TOKEN")), nil
 	}
-	who := credentials.NewFileAWSCredentials("", profile)
-	value, err := who.GetWithContext(nil)
+	file := credentials.NewFileAWSCredentials("", profile)
+	value, err := file.GetWithContext(nil)
 	if err == nil && (value.AccessKeyID == "" || value.SecretAccessKey == "") {
 		err = errors.New("the profile has no keys")
 	}
@@ -107,7 +107,7 @@ func identity(profile string) (*credentials.Credentials, error) {
 		return nil, fmt.Errorf("no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the worker, or "+
 			"name a profile of ~/.aws/credentials, and retry the upload (%w)", err)
 	}
-	return who, nil
+	return file, nil
 }
 
 // server makes the requests of one upload. It is safe for concurrent use.

@@ -140,7 +140,7 @@ func (a *attempts) end(o *queue.Outcome) error {
 // settleWithoutLease returns nil if an outcome repeats one that was accepted before,
 // which the steps of the task show, and ErrStale otherwise. A release that an order
 // turned into a pause or a cancellation counts as accepted. So does any outcome of an attempt
-// that a transaction has settled, because that one counts.
+// that a transaction has settled: the outcome in the transaction is the one that counts.
 func (a *attempts) settleWithoutLease(o *queue.Outcome) error {
 	row, err := a.rowOf(o.ID)
 	if err == nil {

@@ -15,9 +15,9 @@ import (
 type follower struct {
 	cfg            *Config
 	added, revived bool
-	// mine are the uploads that are not finished, as far as this process knows. The value says
-	// that the task was there before.
-	mine   map[queue.ID]bool
+	// mine are the uploads that are not finished, as far as this process knows. The value is the
+	// task that was to be added, if the upload was known before; nil otherwise.
+	mine   map[queue.ID]*queue.NewTask
 	sum    Sum
 	paused bool // all that are left were paused, and a note has said so
 }
@@ -66,25 +66,55 @@ func (f *follower) left() Sum {
 }
 
 // revive settles what the known uploads are to do: those that have succeeded are skipped, and
-// dead and cancelled ones are tried again.
+// dead and cancelled ones are tried again. One whose task has other credentials than this call
+// gives is added anew, because a retry would be refused as before.
 func (f *follower) revive(ctx context.Context, server *remote.Server) error {
-	var known []queue.ID
-	for id, existed := range f.mine {
-		if existed {
+	var known, refused []queue.ID
+	for id, again := range f.mine {
+		if again != nil {
 			known = append(known, id)
 		}
 	}
-	return f.each(ctx, server, known, func(task *queue.Task) error {
+	err := f.each(ctx, server, known, func(task *queue.Task) error {
 		switch task.State {
 		case queue.Succeeded:
 			f.sum.Skipped++
 			delete(f.mine, task.ID)
 		case queue.Dead, queue.Cancelled:
+			before, err := credentials(task.Payload)
+			now, err2 := credentials(f.mine[task.ID].Payload)
+			if err := errors.Join(err, err2); err != nil {
+				return err
+			}
+			if before != now {
+				refused = append(refused, task.ID)
+				return nil
+			}
 			return server.Retry(ctx, task.ID)
 		default: // it continues
 		}
 		return nil
 	})
+	if err != nil || len(refused) == 0 {
+		return err
+	}
+	var anew []queue.NewTask
+	for _, id := range refused {
+		task := *f.mine[id]
+		now, err := credentials(task.Payload)
+		if err != nil {
+			return err
+		}
+		task.Unique += " " + now
+		anew = append(anew, task)
+	}
+	if err := f.submit(ctx, server, anew); err != nil {
+		return err
+	}
+	for _, id := range refused {
+		delete(f.mine, id)
+	}
+	return f.revive(ctx, server) // an earlier call may have added these anew
 }
 
 // look reads the unfinished uploads, and then those of this call that are finished.

@@ -15,6 +15,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +60,7 @@ var errBusy = errors.New("another process works on the uploads in this directory
 // ends. An upload is known if the same version of the same file was added for the same
 // server before: it continues, or is skipped if it has succeeded.
 func Run(ctx context.Context, cfg Config) (Sum, error) {
-	run := &follower{cfg: &cfg, mine: make(map[queue.ID]bool)}
+	run := &follower{cfg: &cfg, mine: make(map[queue.ID]*queue.NewTask)}
 	for {
 		sum, err := run.once(ctx)
 		// The process that has served has ended: another one, perhaps this one, goes on.
@@ -137,18 +138,38 @@ func (f *follower) add(ctx context.Context, server *remote.Server) error {
 		}
 		tasks = append(tasks, task)
 	}
+	return gone(f.submit(ctx, server, tasks))
+}
+
+// submit submits tasks, and follows them or the known ones of the same names.
+func (f *follower) submit(ctx context.Context, server *remote.Server, tasks []queue.NewTask) error {
 	for len(tasks) > 0 {
 		some := tasks[:min(len(tasks), queue.MaxSubmit)]
 		receipts, err := server.Submit(ctx, some...)
 		if err != nil {
-			return gone(err)
+			return err
 		}
-		for _, r := range receipts {
-			f.mine[r.ID] = r.Existing
+		for i, r := range receipts {
+			f.mine[r.ID] = nil
+			if r.Existing {
+				f.mine[r.ID] = &some[i]
+			}
 		}
 		tasks = tasks[len(some):]
 	}
 	return nil
+}
+
+// credentials returns a text for what gives access to the server: where the worker of an upload
+// finds its credentials, not what they are.
+func credentials(payload []byte) (string, error) {
+	var u transfer.Upload
+	if err := json.Unmarshal(payload, &u); err != nil {
+		return "", err
+	}
+	// A map is printed in the order of its keys.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", u.HeaderEnv, u.Profile, u.Region))
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // uniqueName is the name of the task for a version of a file and a server.
