@@ -61,14 +61,13 @@ func (a *attempt) report() (stop func()) {
 			if p == nil {
 				continue
 			}
+			if a.source != nil { // first, so that no heartbeat sends progress without the states of its chunks
+				if encoded := p.encode(); !bytes.Equal(encoded, last) {
+					a.job.Save(encoded)
+					last = encoded
+				}
+			}
 			a.job.Report(queue.Progress{Done: p.done(), Total: p.layout.size, Note: rateText(m.rate)})
-			if a.source == nil {
-				continue
-			}
-			if encoded := p.encode(); !bytes.Equal(encoded, last) {
-				a.job.Save(encoded)
-				last = encoded
-			}
 		}
 	}()
 	return func() {
