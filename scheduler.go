@@ -91,7 +91,7 @@ func (s Scheduler) Weight(n int) Scheduler {
 // made returns the engine, and panics if there is none because the scheduler was not made
 // with [New]. The paths without a lock need no check, since a weight of 1 comes from New
 // or [Scheduler.Weight].
-func (s Scheduler) made() *sched.Engine {
+func (s *Scheduler) made() *sched.Engine {
 	if s.e == nil {
 		panic("stint: zero Scheduler: make one with New")
 	}
@@ -99,11 +99,11 @@ func (s Scheduler) made() *sched.Engine {
 }
 
 // ask returns what work of a tier asks of the engine.
-func (s Scheduler) ask(tier int) sched.Ask {
+func (s *Scheduler) ask(tier int) sched.Ask {
 	return sched.Ask{Key: s.key, Weight: s.weight, Tier: int8(tier)}
 }
 
-func (s Scheduler) tierFor(ctx context.Context) int {
+func (s *Scheduler) tierFor(ctx context.Context) int {
 	if s.tiered {
 		return s.tier.index()
 	}
@@ -121,12 +121,7 @@ func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 		s.made()
 		return Permit{}, context.Cause(ctx)
 	}
-	// The path without a lock knows one slot and no key. Fields are named one by
-	// one here: a method call would copy s to the stack, at a fifth of the cost.
-	tier := s.tier.index()
-	if !s.tiered {
-		tier = PriorityFrom(ctx).index()
-	}
+	tier := s.tierFor(ctx)
 	if s.weight == 1 && s.key == "" && s.e.TryFast(tier) {
 		return Permit{s.e.One()}, nil
 	}
@@ -138,10 +133,7 @@ func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 // waits goes first, and reports whether it did. It never does if the weight is above the
 // limit. It never blocks. It reads only the priority of ctx, even if ctx has ended.
 func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
-	tier := s.tier.index()
-	if !s.tiered {
-		tier = PriorityFrom(ctx).index()
-	}
+	tier := s.tierFor(ctx)
 	if s.weight == 1 && s.key == "" && s.e.TryFast(tier) {
 		return Permit{s.e.One()}, true
 	}

@@ -32,6 +32,7 @@ type sharing struct {
 	sleeper Sleeper // the slots, if they implement it; else nil
 	tier    int     // passed to the last Want
 	waiting int     // passed to the last Want
+	spare   *entry  // for the next take, which needs one entry each and holds the lock; nil if there is none
 }
 
 func (s *sharing) bindTo(e *Engine) {
@@ -62,14 +63,29 @@ func (s *sharing) take(a Ask) *entry {
 	if !e.nothingWaits() || e.refuses(1, false) != nil || !e.admits(a, e.gate.running()) {
 		return nil
 	}
-	x := e.entry(a)
+	x := s.spare
+	if x == nil {
+		x = e.entry(a)
+	}
+	s.spare, x.Ask = nil, a
 	if s.obtain(x) != nil {
-		x.recycle()
+		s.spare = x
 		return nil
 	}
 	e.gate.word.Add(1)
 	e.holders.begin(x)
 	return x
+}
+
+// recycle recycles the entry of a permit, for the next take if that has none. The lock is
+// held.
+func (s *sharing) recycle(x *entry) {
+	if s.slots == nil || s.spare != nil {
+		x.recycle()
+		return
+	}
+	x.use = use{ready: x.ready}
+	s.spare = x
 }
 
 // expect makes the goroutine of x, which is about to be queued, sleep in the shared slots

@@ -185,12 +185,13 @@ func (h *Hold) returned(x *entry) {
 // takeNested gets slots of e for a function that is called within another one with the
 // hold h on slots of e. It hands those slots down if they suffice, the key allows it and
 // they are not shared. Otherwise they go to what is next, and the call waits like any
-// other; then the functions between the two, from caller outwards, suspend theirs.
-func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, outer Suspended, err error) {
+// other; then the functions between the two, from caller outwards, suspend theirs. outer is h if
+// it has suspended its slots.
+func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, outer *Hold, err error) {
 	e.lock()
 	first, nested := h.suspend()
 	if nested {
-		outer = Suspended{e: e, h: h}
+		outer = h
 	}
 	if first {
 		freed := int(h.x.Weight)
@@ -214,7 +215,7 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	x = e.waiter(a)
 	x.nested = nested
 	if err = x.take(ctx); err != nil {
-		outer.Resume()
+		Suspended{e: e, h: outer}.Resume()
 	}
 	between.Resume()
 	return x, outer, err

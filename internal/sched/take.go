@@ -84,7 +84,7 @@ func (x *entry) release(n uint64) {
 	x.permits++
 	weight := int(x.Weight)
 	e.yield(x)
-	x.recycle()
+	e.shared.recycle(x)
 	e.release(weight)
 	e.unlock()
 }

@@ -189,9 +189,9 @@ func callerOn(e *Engine, f holder) *Hold {
 }
 
 // Enter gets slots for a function that the caller runs itself, and the context to run it
-// with. parent is the slots of the caller that are suspended meanwhile; Exit resumes
-// them.
-func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Suspended, err error) {
+// with. parent is the hold of the caller whose slots are suspended meanwhile, or nil; Exit
+// resumes it.
+func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent *Hold, err error) {
 	if ctx.Err() != nil {
 		return nil, parent, context.Cause(ctx)
 	}
@@ -207,7 +207,7 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Suspended, e
 		}
 	}
 	if err != nil {
-		return nil, Suspended{}, err
+		return nil, nil, err
 	}
 	t = &Task{parent: ctx, Hold: Hold{x: x}}
 	if caller != nil {
@@ -220,17 +220,17 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent Suspended, e
 }
 
 // Exit releases the slots: to parent if its slots were suspended, else to what is next.
-func (t *Task) Exit(parent Suspended) {
-	e := t.engine()
-	if parent.h == nil {
+func (t *Task) Exit(parent *Hold) {
+	if parent == nil {
 		t.leave()
 		return
 	}
+	e := t.engine()
 	e.lock()
 	freed := t.end()
 	t.x.recycle()
-	if parent.h.lastToReturn() {
-		parent.h.resume(freed)
+	if parent.lastToReturn() {
+		parent.resume(freed)
 	} else {
 		e.dispatchAndUnlock(freed, freed > 0)
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -19,9 +18,15 @@ import (
 // calls to its TCP address need.
 const TokenName = "token"
 
-// tokenPattern matches tokens: the characters that HTTP allows after Bearer, and at least
-// 16, so that a token cannot be guessed.
-var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,512}$`)
+// isToken reports whether a text is a token: characters that HTTP allows after Bearer (RFC
+// 6750, section 2.1), and at least 16 of them, so that a token cannot be guessed.
+func isToken(text string) bool {
+	const (
+		least, most = 16, 512
+		characters  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-"
+	)
+	return len(text) >= least && len(text) <= most && strings.Trim(text, characters) == ""
+}
 
 // ReadToken returns the token in a file. The file must belong to the user of this process
 // or to root, and no other user may read it.
@@ -40,7 +45,7 @@ func ReadToken(path string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
-	if !tokenPattern.MatchString(token) {
+	if !isToken(token) {
 		return "", fmt.Errorf("%s does not hold a token, which is a line of 16 to 512 letters and digits; "+
 			"remove the file, and start the server again, which creates a new one", path)
 	}
