@@ -21,8 +21,9 @@
 // used if the server announces them: for checksums of chunks, for lanes, to delete the upload
 // of a cancelled task, and for [Input].
 //
-// A file is sent in chunks, each in one request, and each with its SHA-256. A request that
-// fails is repeated from the offset that the server says. With several lanes, as many ranges
+// A file is sent in chunks, each in one request, and each with its CRC32C (RFC 3720, section
+// 12.1) if the server takes the algorithm crc32c, else with its SHA-256. A request that fails
+// is repeated from the offset that the server says. With several lanes, as many ranges
 // of the file are sent at once as partial uploads, which the server concatenates. The
 // metadata key part-of of a partial upload is "<group> <offset> <total>": a name that the
 // parts of a file share, where the part begins, and the size of the file. A server that knows

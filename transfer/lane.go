@@ -167,16 +167,16 @@ func (a *attempt) sendChunk(ctx context.Context, p *plan, l *lane) error {
 	if a.can.Sums {
 		if l.ahead == nil || l.ahead.from != offset {
 			l.ahead.wait()
-			l.ahead = a.source.hash(ctx, offset, to)
+			l.ahead = a.source.hash(ctx, offset, to, a.can.SHA256)
 		}
 		l.ahead.wait()
 		if l.ahead.err != nil {
 			return fmt.Errorf("%w: %w", errRead, l.ahead.err)
 		}
 		sent = l.ahead.sums
-		piece.SHA256, piece.CRC32C = sent.sha256, sent.crc
+		piece.Sums, piece.CRC32C, piece.SHA256 = true, sent.crc, sent.sha256
 		if i+1 < l.last { // while this one is sent
-			l.ahead = a.source.hash(ctx, to, p.layout.offset(i+2))
+			l.ahead = a.source.hash(ctx, to, p.layout.offset(i+2), a.can.SHA256)
 		}
 	}
 	before, err := a.source.sum(ctx, from, offset, false) // the server had it already

@@ -383,12 +383,17 @@ func damage(bodies int64) func(*http.Request, io.Reader) io.Reader {
 // Verify finds the damage at the end, and the whole file is sent again.
 func TestE4_DamageIsFound(t *testing.T) {
 	for _, test := range []struct {
-		extensions string
-		created    int
-	}{{allExtensions, 1}, {"creation,termination,concatenation", 2}} {
+		extensions, algorithms string
+		created                int
+	}{
+		{allExtensions, "sha1,sha256", 1},
+		{allExtensions, "sha256,crc32c", 1},
+		{allExtensions, "sha1", 2},
+		{"creation,termination,concatenation", "", 2},
+	} {
 		for _, lanes := range []int{1, 3} {
 			r := newRig(t, transfer.Config{})
-			r.server.extensions = test.extensions
+			r.server.extensions, r.server.algorithms = test.extensions, test.algorithms
 			r.server.content = damage(2)
 			want := content(1, 6*chunkSize)
 			u := transfer.Upload{ChunkSize: chunkSize, Lanes: lanes, Verify: true}
@@ -399,8 +404,40 @@ func TestE4_DamageIsFound(t *testing.T) {
 				made += 1 // the file
 			}
 			if r.server.created != made || task.Failures != 0 {
-				t.Errorf("%d lanes, %s: %d uploads were created; want %d; %d failures", lanes, test.extensions, r.server.created,
-					made, task.Failures)
+				t.Errorf("%d lanes, %s, %s: %d uploads were created; want %d; %d failures", lanes, test.extensions,
+					test.algorithms, r.server.created, made, task.Failures)
+			}
+		}
+	}
+}
+
+// Each chunk has a checksum of an algorithm that the server takes; CRC32C is preferred.
+func TestE4_ChecksumOfChunks(t *testing.T) {
+	for announced, want := range map[string]string{
+		"sha1,sha256": "sha256", "sha256,sha1,crc32c": "crc32c", "crc32c": "crc32c", "sha1": "", "": "",
+	} {
+		for _, input := range []bool{false, true} {
+			data := content(1, 3*chunkSize)
+			cfg := transfer.Config{}
+			if input {
+				cfg.Input = bytes.NewReader(data)
+			}
+			r := newRig(t, cfg)
+			r.server.algorithms = announced
+			var id queue.ID
+			if input {
+				id = r.addUpload(transfer.Upload{Path: transfer.Input, Name: "a", ChunkSize: chunkSize}, queue.Options{})
+			} else {
+				id = r.add("a", data, transfer.Upload{ChunkSize: chunkSize}, queue.Options{})
+			}
+			r.wait(r.runs(id), queue.Succeeded)
+			r.server.has(t, "a", data)
+			for i, request := range r.server.requests {
+				algorithm, _, _ := strings.Cut(r.server.headers[i].Get("Upload-Checksum"), " ")
+				if strings.HasPrefix(request, http.MethodPatch) && algorithm != want {
+					t.Errorf("the server takes %q, input %t: %s has the algorithm %q; want %q", announced, input, request, algorithm,
+						want)
+				}
 			}
 		}
 	}

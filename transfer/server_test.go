@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"hash"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +28,7 @@ type tusServer struct {
 
 	// Set before the first request.
 	extensions string
+	algorithms string // of checksums
 	maxSize    int64
 	// fault may answer a request instead of the server, if it returns true.
 	fault func(w http.ResponseWriter, r *http.Request) bool
@@ -52,7 +55,7 @@ type stored struct {
 
 func newTusServer(t *testing.T) *tusServer {
 	t.Helper()
-	s := &tusServer{extensions: allExtensions, uploads: make(map[string]*stored)}
+	s := &tusServer{extensions: allExtensions, algorithms: "sha1,sha256", uploads: make(map[string]*stored)}
 	s.http = httptest.NewServer(s)
 	t.Cleanup(s.http.Close)
 	return s
@@ -115,7 +118,7 @@ func (s *tusServer) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	case http.MethodOptions:
 		w.Header().Set("Tus-Version", "1.0.0")
 		w.Header().Set("Tus-Extension", s.extensions)
-		w.Header().Set("Tus-Checksum-Algorithm", "sha1,sha256")
+		w.Header().Set("Tus-Checksum-Algorithm", s.algorithms)
 		if s.maxSize > 0 {
 			w.Header().Set("Tus-Max-Size", strconv.FormatInt(s.maxSize, 10))
 		}
@@ -196,7 +199,7 @@ func (s *tusServer) patch(w http.ResponseWriter, r *http.Request, u *stored) {
 		w.WriteHeader(http.StatusConflict)
 		return
 	}
-	sum, checked := strings.CutPrefix(r.Header.Get("Upload-Checksum"), "sha256 ")
+	algorithm, sum, checked := strings.Cut(r.Header.Get("Upload-Checksum"), " ")
 	data, err := s.receive(body, u, writer, !checked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,8 +208,9 @@ func (s *tusServer) patch(w http.ResponseWriter, r *http.Request, u *stored) {
 		return
 	}
 	if checked {
-		got := sha256.Sum256(data)
-		if err != nil || base64.StdEncoding.EncodeToString(got[:]) != sum {
+		h := map[string]hash.Hash{"sha256": sha256.New(), "crc32c": crc32.New(crc32.MakeTable(crc32.Castagnoli))}[algorithm]
+		h.Write(data)
+		if err != nil || base64.StdEncoding.EncodeToString(h.Sum(nil)) != sum {
 			w.WriteHeader(460)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"io"
 	"io/fs"
@@ -98,17 +99,17 @@ func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 // sums are the checksums of a part of a file.
 type sums struct {
 	crc    uint32
-	sha256 []byte
+	sha256 []byte // nil if it was not asked for
 }
 
 // sum reads a part of the file and returns its checksums, with the SHA-256 only if strong is
 // set. A second reading of the same part comes from the page cache.
 func (s *source) sum(ctx context.Context, from, to int64, strong bool) (sums, error) {
-	crc := crc32.New(castagnoli())
-	into, digest := io.Writer(crc), sha256.New()
+	var digest hash.Hash
 	if strong {
-		into = io.MultiWriter(crc, digest)
+		digest = sha256.New()
 	}
+	found := sums{}
 	buffer := sumBuffers.Get().(*[sumStep]byte) //nolint:forcetypeassert // nothing else is put
 	defer sumBuffers.Put(buffer)
 	for from < to {
@@ -116,12 +117,18 @@ func (s *source) sum(ctx context.Context, from, to int64, strong bool) (sums, er
 			return sums{}, context.Cause(ctx)
 		}
 		n, err := s.ReadAt(buffer[:min(sumStep, to-from)], from)
-		into.Write(buffer[:n]) //nolint:errcheck // a hash returns no error
+		found.crc = crc32.Update(found.crc, castagnoli(), buffer[:n])
+		if strong {
+			digest.Write(buffer[:n])
+		}
 		if from += int64(n); from < to && err != nil {
 			return sums{}, err
 		}
 	}
-	return sums{crc: crc.Sum32(), sha256: digest.Sum(nil)}, nil
+	if strong {
+		found.sha256 = digest.Sum(nil)
+	}
+	return found, nil
 }
 
 // digest returns the SHA-256 of the whole file in hexadecimal digits.
@@ -140,13 +147,13 @@ type hashing struct {
 	err error
 }
 
-// hash begins to compute the checksums of a part of the file. The caller must wait before it
-// closes the file. The end of ctx ends the computation.
-func (s *source) hash(ctx context.Context, from, to int64) *hashing {
+// hash begins to compute the checksums of a part of the file, as sum does. The caller must wait
+// before it closes the file. The end of ctx ends the computation.
+func (s *source) hash(ctx context.Context, from, to int64, strong bool) *hashing {
 	h := &hashing{from: from, ended: make(chan struct{})}
 	go func() {
 		defer close(h.ended)
-		h.sums, h.err = s.sum(ctx, from, to, true)
+		h.sums, h.err = s.sum(ctx, from, to, strong)
 	}()
 	return h
 }

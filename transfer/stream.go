@@ -164,8 +164,11 @@ func (a *attempt) tryBuffer(ctx context.Context, p *plan, from int64, chunk []by
 		return nil // the answer to an earlier request was lost
 	}
 	if a.can.Sums {
+		piece.Sums, piece.CRC32C = true, crc32.Checksum(chunk[at-from:], castagnoli())
+	}
+	if a.can.SHA256 {
 		sum := sha256.Sum256(chunk[at-from:])
-		piece.SHA256, piece.CRC32C = sum[:], crc32.Checksum(chunk[at-from:], castagnoli())
+		piece.SHA256 = sum[:]
 	}
 	content := &part{source: bytes.NewReader(chunk), offset: at - from, end: end - from}
 	if _, err := a.transmit(ctx, p, l, piece, content); err != nil {

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,10 @@ func (c *tusClient) Abilities(ctx context.Context) (protocol.Abilities, error) {
 	has := func(extension string) bool { return slices.Contains(extensions, extension) }
 	a := protocol.Abilities{
 		Lanes: has("concatenation"), Abort: has("termination"), Deferred: has("creation-defer-length"),
-		Sums: has("checksum") && slices.Contains(words(answer.Get("Tus-Checksum-Algorithm")), "sha256"),
+	}
+	if sums := words(answer.Get("Tus-Checksum-Algorithm")); has("checksum") {
+		a.SHA256 = slices.Contains(sums, "sha256") && !slices.Contains(sums, crc32c)
+		a.Sums = a.SHA256 || slices.Contains(sums, crc32c)
 	}
 	a.SizeMax, _ = strconv.ParseInt(answer.Get("Tus-Max-Size"), 10, 64) // a server may omit it
 	return a, nil
@@ -173,8 +177,8 @@ func (c *tusClient) Send(ctx context.Context, _ *protocol.File, l protocol.Lane,
 	fields := http.Header{}
 	fields.Set("Content-Type", "application/offset+octet-stream")
 	fields.Set("Upload-Offset", strconv.FormatInt(p.Offset, 10))
-	if p.SHA256 != nil {
-		fields.Set("Upload-Checksum", checksum(p.SHA256))
+	if p.Sums {
+		fields.Set("Upload-Checksum", checksum(p))
 	}
 	if p.Whole >= 0 {
 		fields.Set("Upload-Length", strconv.FormatInt(p.Whole, 10))
@@ -311,5 +315,15 @@ func metadata(pairs map[string]string) string {
 	return strings.Join(encoded, ",")
 }
 
+// crc32c is the name of an algorithm of the extension checksum. It is preferred: processors
+// compute it many times faster than SHA-256, and the checksum of a chunk is against errors of
+// transmission, not against an attacker, who could change the header, too.
+const crc32c = "crc32c"
+
 // checksum encodes the header Upload-Checksum.
-func checksum(sha256 []byte) string { return "sha256 " + base64.StdEncoding.EncodeToString(sha256) }
+func checksum(p *protocol.Piece) string {
+	if p.SHA256 != nil {
+		return "sha256 " + base64.StdEncoding.EncodeToString(p.SHA256)
+	}
+	return crc32c + " " + base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, p.CRC32C))
+}

@@ -108,6 +108,7 @@ var checksumTable = []struct {
 	{"sha1", sha1.New},
 	{"md5", md5.New},
 	{"crc32", func() hash.Hash { return crc32.NewIEEE() }},
+	{"crc32c", func() hash.Hash { return crc32.New(castagnoli) }},
 }
 
 func checksumNames() string {

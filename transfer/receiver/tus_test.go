@@ -63,7 +63,7 @@ func TestTus_MethodOverride(t *testing.T) {
 func TestTus_Options(t *testing.T) {
 	s := open(t, receiver.Config{MaxSize: 1000})
 	s.want(s.do("OPTIONS", s.url, nil), 204, "Tus-Version", "1.0.0", "Tus-Max-Size", "1000",
-		"Tus-Checksum-Algorithm", "sha256,sha1,md5,crc32", "Tus-Extension",
+		"Tus-Checksum-Algorithm", "sha256,sha1,md5,crc32,crc32c", "Tus-Extension",
 		"creation,creation-with-upload,creation-defer-length,termination,checksum,checksum-trailer,expiration,concatenation")
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1001"), 413)
 	s.want(s.tus("POST", s.url, nil), 400)
@@ -135,6 +135,12 @@ func TestTus_Checksum(t *testing.T) {
 	s.want(s.patch(url, half, data[:half], "Upload-Checksum", checksum("sha256", data[half:])), 460)
 	s.want(s.patch(url, half, data[half:], "Upload-Checksum", checksum("sha256", data[half:])), 204)
 	s.file("a", data)
+	// The check value of CRC-32/ISCSI in the catalogue of parametrised CRC algorithms is E3069283.
+	digits := []byte("123456789")
+	url = s.create(len(digits), "Upload-Metadata", filename("digits"))
+	s.want(s.patch(url, 0, []byte("123456788"), "Upload-Checksum", "crc32c 4waSgw=="), 460)
+	s.want(s.patch(url, 0, digits, "Upload-Checksum", "crc32c 4waSgw=="), 204)
+	s.file("digits", digits)
 	s.clean()
 }
 

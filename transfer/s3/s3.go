@@ -132,7 +132,7 @@ var _ protocol.Server = (*server)(nil)
 // right to ask for more may be missing.
 func (s *server) Abilities(context.Context) (protocol.Abilities, error) {
 	return protocol.Abilities{
-		Lanes: true, Shared: true, Abort: true, Deferred: true, Sums: true, Commit: true, Durable: true,
+		Lanes: true, Shared: true, Abort: true, Deferred: true, Sums: true, SHA256: true, Commit: true, Durable: true,
 		SizeMax: partMax * partsMax, ChunkMin: partMin,
 	}, nil
 }

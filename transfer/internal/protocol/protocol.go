@@ -58,6 +58,7 @@ type Abilities struct {
 	Abort    bool  // it deletes unfinished uploads
 	Deferred bool  // it takes files whose size is known at their end
 	Sums     bool  // pieces have checksums, and are kept as a whole or not at all
+	SHA256   bool  // with Sums: the SHA-256 is one of them
 	Commit   bool  // a file with one lane has to be completed, too
 	Durable  bool  // unfinished uploads do not expire: their URL has to be in the store before the first byte
 	SizeMax  int64 // of a file in bytes; 0 is no limit
@@ -95,9 +96,11 @@ type Piece struct {
 	Offset int64 // in the lane
 	Size   int64 // in bytes
 	Whole  int64 // the size of the file if it is known with this piece, and was not before; else -1
-	// SHA256 and CRC32C are the checksums of the piece, if the server has Abilities.Sums.
-	SHA256 []byte
+	// Sums says that the checksums of the piece are known: CRC32C, and SHA256 if the server has
+	// Abilities.SHA256; otherwise that is nil.
+	Sums   bool
 	CRC32C uint32
+	SHA256 []byte
 	Body   io.Reader
 }
 
