@@ -196,7 +196,7 @@ func (a *attempt) fresh(ctx context.Context) (*plan, error) {
 			return nil, err
 		}
 	}
-	l := newLayout(a.source.at.Size, a.chunkSize(), lanes)
+	l := newLayout(a.source.at.Size, a.chunkSize(DefaultChunkSize), lanes)
 	return newPlan(l, a.source.at, digest), nil
 }
 
@@ -353,11 +353,12 @@ func (a *attempt) file(p *plan) *protocol.File {
 	}
 }
 
-// chunkSize returns the size of the chunks of a small file, in bytes.
-func (a *attempt) chunkSize() int64 {
+// chunkSize returns the size of the chunks of a small file, in bytes. usual is that of an upload
+// that names none.
+func (a *attempt) chunkSize(usual int64) int64 {
 	size := a.job.Args.ChunkSize
 	if size <= 0 {
-		size = DefaultChunkSize
+		size = usual
 	}
 	return max(size, a.can.ChunkMin)
 }

@@ -95,14 +95,14 @@ func TestE4_Layouts(t *testing.T) {
 		wantChunk   int64
 		wantLanes   int
 	}{
-		{0, 0, 4, 8 * mi, 1},
-		{1, 0, 4, 8 * mi, 1},
-		{8*mi + 1, 0, 4, 8 * mi, 2},
+		{0, 0, 4, 16 * mi, 1},
+		{1, 0, 4, 16 * mi, 1},
+		{16*mi + 1, 0, 4, 16 * mi, 2},
 		{100 * mi, mi, 16, mi, 16},
 		{100 * mi, mi, 0, mi, 1},
-		{80_000 * mi, 0, 1, 8 * mi, 1},
-		{80_000*mi + 1, 0, 1, 16 * mi, 1},
-		{1 << 50, 0, 3, 13422 * 8 * mi, 3},
+		{160_000 * mi, 0, 1, 16 * mi, 1},
+		{160_000*mi + 1, 0, 1, 32 * mi, 1},
+		{1 << 50, 0, 3, 6711 * 16 * mi, 3},
 	} {
 		chunk, ranges := transfer.Lanes(test.size, test.chunk, test.lanes)
 		at := int64(0)

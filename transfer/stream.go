@@ -60,7 +60,7 @@ func (a *attempt) forget(ctx context.Context, h *handler) {
 
 // sendInput creates the upload and sends the input chunk by chunk.
 func (a *attempt) sendInput(ctx context.Context) error {
-	chunk := a.chunkSize()
+	chunk := a.chunkSize(DefaultChunkSize / 2)
 	p := newPlan(layout{chunk: chunk, lanes: 1}, fingerprint{}, "")
 	l := p.lanes[0]
 	err := a.repeated(ctx, func() error {

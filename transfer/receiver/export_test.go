@@ -9,7 +9,6 @@ import (
 var (
 	CleanName     = cleanName
 	ParseMetadata = parseMetadata
-	ParseChecksum = parseChecksum
 	ParseConcat   = parseConcat
 	ParseDigest   = parseDigest
 	ParseInteger  = parseInteger
@@ -59,4 +58,10 @@ func Line() []byte {
 		panic(err)
 	}
 	return b
+}
+
+// ParseChecksum parses an Upload-Checksum, and reports whether it is that of an empty body.
+func ParseChecksum(text string) (ofNothing bool, err error) {
+	c, err := parseChecksum(text)
+	return c != nil && c.matches(0), err
 }

@@ -66,8 +66,9 @@ type upload struct {
 	writer *session
 
 	// Owned by the writer.
-	sum    hash.Hash // SHA-256 of the first summed bytes; nil if nothing has to be verified
-	summed int64
+	sum     hash.Hash // SHA-256 of the first summed bytes; nil if nothing has to be verified
+	summed  int64
+	flushed int64 // the disk has begun to write the bytes before it
 }
 
 func (f *file) dataName() string { return filepath.Join(f.store.work, f.id) }

@@ -1,10 +1,12 @@
 package receiver
 
 import (
+	"bytes"
 	"crypto/md5"  //nolint:gosec // a checksum against errors of transmission
 	"crypto/sha1" //nolint:gosec // the one that every tus server has
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"hash/crc32"
@@ -102,13 +104,29 @@ func isGroup(text string) bool {
 // are announced.
 var checksumTable = []struct {
 	name string
-	make func() hash.Hash
+	size int              // bytes
+	make func() hash.Hash // nil for the CRC32C, which the journal needs of each body anyway
 }{
-	{"sha256", sha256.New},
-	{"sha1", sha1.New},
-	{"md5", md5.New},
-	{"crc32", func() hash.Hash { return crc32.NewIEEE() }},
-	{"crc32c", func() hash.Hash { return crc32.New(castagnoli) }},
+	{"sha256", sha256.Size, sha256.New},
+	{"sha1", sha1.Size, sha1.New},
+	{"md5", md5.Size, md5.New},
+	{"crc32", crc32.Size, func() hash.Hash { return crc32.NewIEEE() }},
+	{"crc32c", crc32.Size, nil},
+}
+
+// checksum is the checksum that a request gives for its body.
+type checksum struct {
+	want []byte
+	hash hash.Hash // which gets the body; nil for the CRC32C
+}
+
+// matches reports whether the body that hash has got has the checksum. crc is the CRC32C of the
+// body.
+func (c *checksum) matches(crc uint32) bool {
+	if c.hash == nil {
+		return bytes.Equal(c.want, binary.BigEndian.AppendUint32(nil, crc))
+	}
+	return bytes.Equal(c.want, c.hash.Sum(nil))
 }
 
 func checksumNames() string {
@@ -120,24 +138,27 @@ func checksumNames() string {
 }
 
 // parseChecksum reads an Upload-Checksum: the name of an algorithm and the checksum in
-// base64. An absent header has no hash.
-func parseChecksum(text string) (h hash.Hash, want []byte, err error) {
+// base64. It returns nil for an absent header.
+func parseChecksum(text string) (*checksum, error) {
 	if text == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
 	name, value, _ := strings.Cut(text, " ")
 	for _, row := range checksumTable {
 		if row.name != name {
 			continue
 		}
-		h = row.make()
-		want, err = base64.StdEncoding.DecodeString(value)
-		if err != nil || len(want) != h.Size() {
-			return nil, nil, refuse(statusBadRequest, "Upload-Checksum: a %s in base64 has %d bytes", name, h.Size())
+		want, err := base64.StdEncoding.DecodeString(value)
+		if err != nil || len(want) != row.size {
+			return nil, refuse(statusBadRequest, "Upload-Checksum: a %s in base64 has %d bytes", name, row.size)
 		}
-		return h, want, nil
+		c := &checksum{want: want}
+		if row.make != nil {
+			c.hash = row.make()
+		}
+		return c, nil
 	}
-	return nil, nil, refuse(statusBadRequest, "Upload-Checksum: %.40q is not one of %s", name, checksumNames())
+	return nil, refuse(statusBadRequest, "Upload-Checksum: %.40q is not one of %s", name, checksumNames())
 }
 
 // parseConcat reads an Upload-Concat: whether the upload is a part, or which parts it is

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"hash"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name 
 		return err
 	}
 	meta[metaFilename] = name
-	h, want, err := contentDigest(req)
+	sum, err := contentDigest(req)
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name 
 		return err
 	}
 	defer s.end()
-	err = r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, whole: true})
+	err = r.receiveAll(req, &intake{session: s, body: req.Body, sum: sum, whole: true})
 	if err == nil && u.length < 0 {
 		err = u.setLength(u.offset)
 	}
@@ -85,13 +84,13 @@ func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name 
 	return nil
 }
 
-// contentDigest returns the hash that a Content-Digest asks for, or nil.
-func contentDigest(req *http.Request) (hash.Hash, []byte, error) {
+// contentDigest returns the checksum of a Content-Digest, or nil.
+func contentDigest(req *http.Request) (*checksum, error) {
 	want, err := parseDigest(req.Header.Get("Content-Digest"))
 	if want == nil || err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return sha256.New(), want, nil
+	return &checksum{want: want, hash: sha256.New()}, nil
 }
 
 // plainGroup is the name of the group of a file of the plain protocol. The groups of tus
@@ -119,7 +118,7 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 	if req.ContentLength < 0 {
 		return refuse(http.StatusLengthRequired, "a chunk needs a Content-Length")
 	}
-	h, want, err := contentDigest(req)
+	sum, err := contentDigest(req)
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	if err := r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, whole: true}); err != nil {
+	if err := r.receiveAll(req, &intake{session: s, body: req.Body, sum: sum, whole: true}); err != nil {
 		return errors.Join(err, u.dropUnless(errors.Is(err, errTakenOver)))
 	}
 	w.WriteHeader(http.StatusCreated)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"hash"
 	"hash/crc32"
 	"io"
 	"net/http"
@@ -19,9 +18,9 @@ const (
 	bufferSize = 256 << 10
 	// recordEvery is how many bytes a kill -9 may lose: a record is written after so many.
 	recordEvery = 1 << 20
-	// flushEvery is after how many bytes the disk begins to write them, so that the sync at
-	// the end waits for little more than the last ones.
-	flushEvery = 8 << 20
+	// flushEvery is after how many bytes of an upload the disk begins to write them, so that the
+	// sync at the end waits for little more than the last ones.
+	flushEvery = 16 << 20
 )
 
 // errTooLong is the error of a body that is longer than the rest of its upload.
@@ -34,11 +33,10 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 type intake struct {
 	*session
 	body io.Reader
-	hash hash.Hash // that the client wants to be checked, or nil
-	want []byte    // its value
+	sum  *checksum // of the body, or nil
 	// trailer: the checksum comes after the body.
 	trailer bool
-	// whole: nothing is kept unless all of the body arrives. A hash and a trailer imply it.
+	// whole: nothing is kept unless all of the body arrives. A checksum and a trailer imply it.
 	whole bool
 	// progress is called when the offset of the upload has grown, unless it is nil.
 	progress func()
@@ -46,8 +44,6 @@ type intake struct {
 	at   int64  // offset that the data has on the disk
 	from int64  // where the bytes of the next record begin
 	crc  uint32 // of these bytes
-
-	flushed int64 // the disk has begun to write the bytes before it
 }
 
 // receive copies a body behind what the upload has, on a slot and at the rate of the
@@ -70,8 +66,8 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	if r.cfg.Rate != nil {
 		in.body = r.cfg.Rate.At(tier).Key(key).Reader(ctx, in.body)
 	}
-	in.whole = in.whole || in.hash != nil || in.trailer
-	in.at, in.from, in.flushed = in.u.offset, in.u.offset, in.u.offset
+	in.whole = in.whole || in.sum != nil || in.trailer
+	in.at, in.from = in.u.offset, in.u.offset
 	if err := in.startReading(); err != nil {
 		return err
 	}
@@ -80,7 +76,7 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	if err == nil && in.trailer {
 		err = in.readTrailer(req)
 	}
-	if err == nil && in.hash != nil && string(in.hash.Sum(nil)) != string(in.want) {
+	if err == nil && in.sum != nil && !in.sum.matches(in.crc) {
 		err = refuse(statusChecksumMismatch, "the checksum of the body is not the one that the request gives")
 	}
 	// The context of a request also ends when its connection fails: then err says more.
@@ -97,13 +93,16 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 // readTrailer takes the checksum from the trailer. The algorithm is known only now, so the body is
 // read again, from the page cache.
 func (in *intake) readTrailer(req *http.Request) (err error) {
-	if in.hash, in.want, err = parseChecksum(req.Trailer.Get(uploadChecksum)); err != nil {
+	if in.sum, err = parseChecksum(req.Trailer.Get(uploadChecksum)); err != nil {
 		return err
 	}
-	if in.hash == nil {
+	if in.sum == nil {
 		return refuse(statusBadRequest, "the trailer Upload-Checksum was announced, and is missing")
 	}
-	_, err = io.Copy(in.hash, io.NewSectionReader(in.u.file.data, in.u.start+in.from, in.at-in.from))
+	if in.sum.hash == nil {
+		return nil
+	}
+	_, err = io.Copy(in.sum.hash, io.NewSectionReader(in.u.file.data, in.u.start+in.from, in.at-in.from))
 	return err
 }
 
@@ -163,8 +162,8 @@ func (in *intake) write(p []byte) error {
 	p = p[:n]
 	in.at += int64(n)
 	in.crc = crc32.Update(in.crc, castagnoli, p)
-	if in.hash != nil {
-		in.hash.Write(p)
+	if in.sum != nil && in.sum.hash != nil {
+		in.sum.hash.Write(p)
 	}
 	if u.sum != nil {
 		u.sum.Write(p)
@@ -173,9 +172,9 @@ func (in *intake) write(p []byte) error {
 	if err != nil {
 		return err
 	}
-	if in.at-in.flushed >= flushEvery {
-		startFlush(f.data, u.start+in.flushed, in.at-in.flushed)
-		in.flushed = in.at
+	if in.at-u.flushed >= flushEvery {
+		startFlush(f.data, u.start+u.flushed, in.at-u.flushed)
+		u.flushed = in.at
 	}
 	// The end of an upload is recorded when it is known that the body has no more.
 	if in.whole || in.at-in.from < recordEvery || in.at == u.length {

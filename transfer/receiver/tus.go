@@ -275,15 +275,15 @@ func (s *session) tusSetLength(req *http.Request) error {
 }
 
 func (r *tusReceiver) tusReceive(req *http.Request, s *session) error {
-	h, want, err := parseChecksum(req.Header.Get(uploadChecksum))
+	sum, err := parseChecksum(req.Header.Get(uploadChecksum))
 	if err != nil {
 		return err
 	}
 	_, trailer := req.Trailer[uploadChecksum] // net/http has the names that the request announces
-	if trailer && h != nil {
+	if trailer && sum != nil {
 		return refuse(statusBadRequest, "Upload-Checksum is a header or a trailer of a request, not both")
 	}
-	return r.receiveAll(req, &intake{session: s, body: req.Body, hash: h, want: want, trailer: trailer})
+	return r.receiveAll(req, &intake{session: s, body: req.Body, sum: sum, trailer: trailer})
 }
 
 // finishAtLength finishes an upload that has all of its bytes, unless it is a part.

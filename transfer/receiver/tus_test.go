@@ -28,7 +28,10 @@ func filename(name string) string { return "filename " + b64(name) }
 
 // checksum returns the value of an Upload-Checksum.
 func checksum(alg string, body []byte) string {
-	h := map[string]hash.Hash{"sha256": sha256.New(), "sha1": sha1.New(), "md5": md5.New(), "crc32": crc32.NewIEEE()}[alg]
+	h := map[string]hash.Hash{
+		"sha256": sha256.New(), "sha1": sha1.New(), "md5": md5.New(), "crc32": crc32.NewIEEE(),
+		"crc32c": crc32.New(crc32.MakeTable(crc32.Castagnoli)),
+	}[alg]
 	h.Write(body)
 	return alg + " " + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
@@ -218,6 +221,10 @@ func TestTus_ChecksumTrailer(t *testing.T) {
 	}
 	s.want(s.trailing("POST", s.url, data, checksum("crc32", data), h...), 201)
 	s.file("b", data)
+	h[3] = filename("c")
+	s.want(s.trailing("POST", s.url, data, checksum("crc32c", data[1:]), h...), 460)
+	s.want(s.trailing("POST", s.url, data, checksum("crc32c", data), h...), 201)
+	s.file("c", data)
 	s.clean()
 }
 
