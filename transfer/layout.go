@@ -4,8 +4,8 @@ import "fmt"
 
 // The bounds of a layout.
 const (
-	// DefaultChunkSize is the size of a chunk, in bytes, of uploads that name none: 16 MiB; 8 MiB for [Input], of
-	// which a chunk is in memory.
+	// DefaultChunkSize is the size of a chunk, in bytes, of uploads of files that name none:
+	// 16 MiB. [Input], of which a chunk is in memory, has chunks of half that size.
 	DefaultChunkSize = 16 << 20
 	// MaxChunks is the largest number of chunks of a file. The chunks of a file that would
 	// have more are larger than its ChunkSize, by a whole number of times.

@@ -315,9 +315,9 @@ func metadata(pairs map[string]string) string {
 	return strings.Join(encoded, ",")
 }
 
-// crc32c is the name of an algorithm of the extension checksum. It is preferred: processors
-// compute it many times faster than SHA-256, and the checksum of a chunk is against errors of
-// transmission, not against an attacker, who could change the header, too.
+// crc32c is the name that package receiver has for the CRC32C as an algorithm of the extension
+// checksum. It is preferred: processors compute it many times faster than SHA-256, and it finds
+// errors of transmission as well. Against attackers, who can change checksums, there is HTTPS.
 const crc32c = "crc32c"
 
 // checksum encodes the header Upload-Checksum.

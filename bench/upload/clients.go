@@ -27,7 +27,7 @@ const (
 	oursLanes  = "stint, four lanes"
 )
 
-// clients measures how fast clients send a large file. Stint's sends the SHA-256 of each chunk,
+// clients measures how fast clients send a large file. Stint's sends the CRC32C of each chunk,
 // which the server compares; tus-js-client sends none.
 func (s *Systems) clients() measure.Case {
 	return measure.Case{

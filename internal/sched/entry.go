@@ -132,9 +132,12 @@ func (x *entry) recycle() {
 	if x == &x.e.plain {
 		return
 	}
-	x.use = use{ready: x.ready}
+	x.reset()
 	x.e.unused.Put(x)
 }
+
+// reset prepares the entry for its next use.
+func (x *entry) reset() { x.use = use{ready: x.ready} }
 
 // entryQueue is a FIFO of entries.
 type entryQueue struct{ first, last *entry }

@@ -77,14 +77,14 @@ func (s *sharing) take(a Ask) *entry {
 	return x
 }
 
-// recycle recycles the entry of a permit, for the next take if that has none. The lock is
-// held.
+// recycle recycles the entry of a permit that was released. With shared slots the next take gets
+// it, which costs less than the pool. The lock is held.
 func (s *sharing) recycle(x *entry) {
 	if s.slots == nil || s.spare != nil {
 		x.recycle()
 		return
 	}
-	x.use = use{ready: x.ready}
+	x.reset()
 	s.spare = x
 }
 
