@@ -244,7 +244,7 @@ func TestE4_PermanentFailures(t *testing.T) {
 	for status, remedy := range map[int]string{
 		http.StatusUnauthorized:          "HeaderEnv",
 		http.StatusForbidden:             "HeaderEnv",
-		http.StatusNotFound:              "check the URL",
+		http.StatusNotFound:              "check the URL (POST",
 		http.StatusRequestEntityTooLarge: "too large",
 		http.StatusPreconditionFailed:    "version",
 		http.StatusBadRequest:            "400",

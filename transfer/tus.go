@@ -147,9 +147,9 @@ func (c *tusClient) Complete(ctx context.Context, f *protocol.File, lanes []*url
 // reachable returns the error of a request to the endpoint. That the endpoint does not exist
 // is permanent, unlike an upload that does not.
 func (c *tusClient) reachable(err error) error {
-	if errors.Is(err, protocol.ErrGone) {
-		return retry.Permanent(fmt.Errorf("there is no tus server at %s; check the URL (%s)",
-			c.endpoint.Redacted(), err.Error())) // and not protocol.ErrGone
+	if refused, ok := errors.AsType[*statusError](err); ok && errors.Is(err, protocol.ErrGone) {
+		return retry.Permanent(fmt.Errorf("there is no tus server at %s; check the URL (%w)",
+			c.endpoint.Redacted(), refused)) // and not protocol.ErrGone, which is about an upload
 	}
 	return err
 }
