@@ -132,6 +132,13 @@ func (j *Journal) Mark() uint64 {
 	return j.written
 }
 
+// Durable returns the mark up to which all changes are durable.
+func (j *Journal) Durable() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.applied
+}
+
 // Failed returns the error that ended the journal, or nil.
 func (j *Journal) Failed() error {
 	j.mu.Lock()

@@ -23,7 +23,6 @@ type attempts struct {
 	journal      *journal.Journal
 	queues       *queueSet
 	rows         *taskRows
-	slots        *slots
 	states       *stateIndex
 	tasks        *tasks
 	transitions  *transitions
@@ -214,13 +213,6 @@ func (a *attempts) lose(t *task) {
 	row := &held.row
 	w := cause{on: queue.OnLost, by: row.Lease.Worker, token: row.Lease.Token}
 	clearLease(row)
-	q := a.queues.of(t)
-	defer func() {
-		q.roomEnd = a.journal.Mark()
-		if a.slots.shared() {
-			a.slots.roomEnd = q.roomEnd
-		}
-	}()
 	row.Crashes++
 	if row.Crashes < attemptsOrDefault(row.MaxCrashes) {
 		a.requeue(t, row, held, time.Time{}, w)

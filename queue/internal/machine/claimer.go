@@ -138,8 +138,9 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	if held.slot, err = g.leaseLog.reserve(s.Token); err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
-	g.start(t, held, s, c.Lease)
 	q := g.queues.of(t)
+	place := g.placeMark(t, q, held.row.Key)
+	g.start(t, held, s, c.Lease)
 	if got.Tasks == nil { // an estimate: limits may leave fewer tasks
 		likely := min(c.Max, 1+q.waiting.n, maxInitialTasks)
 		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]SlotEntry, 0, likely)
@@ -149,13 +150,29 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	if held.slot > 0 {
 		got.starts = append(got.starts, SlotEntry{held.slot, s})
 	}
-	// The end of a lease that may have made room for this one must be durable as well:
-	// otherwise a crash could bring that lease back, and both would run.
-	got.mark = max(got.mark, written, q.roomEnd, g.slots.roomEnd)
+	got.mark = max(got.mark, written, place)
 	if held.suspect { // otherwise its crash could count as one of the previous suspect too
 		got.mark = max(got.mark, q.suspects.end)
 	}
 	return nil
+}
+
+// placeMark returns the mark that has to be durable before a worker may get t, which is next
+// in q: if a limit lets the task start only because other leases have ended, the mark of the
+// last of these ends. Otherwise a crash could bring one of them back, and both tasks would run.
+func (g *claimer) placeMark(t *task, q *queueState, key string) (mark uint64) {
+	if q.ends.none() && g.slots.ends.none() {
+		return 0
+	}
+	durable := g.journal.Durable()
+	if n := q.ends.after(durable); n > 0 {
+		if q.order.PeekOf(q.running+n, g.classes) != &t.entry {
+			mark = q.ends.last()
+		}
+		keys := q.order.Keys()
+		mark = max(mark, q.ends.keyMark(key, keys.Running(key), keys.Limit(key)))
+	}
+	return max(mark, g.slots.placeMark(key, durable))
 }
 
 // start moves a task from the order of its queue to Running, and counts it against rates.

@@ -180,7 +180,7 @@ func (n *maintainer) removeUnused(q *queueState) {
 }
 
 // needed reports whether a queue differs from a new queue of its name: whether it has
-// tasks, settings, listeners, or starts that count against its rates. roomEnd and
+// tasks, settings, listeners, or starts that count against its rates. ends and
 // suspects.end do not count: those changes are durable before any task that is submitted
 // later, and so before a later task starts.
 func (n *maintainer) needed(q *queueState) bool {

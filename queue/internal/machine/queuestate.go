@@ -39,7 +39,7 @@ type queueState struct {
 
 	listeners []chan struct{} // those of queueSet for this name
 
-	roomEnd   uint64 // the journal's mark of the last end of a lease that may have made room for another
+	ends      recentEnds // while the queue has a limit
 	lastStart queue.Token
 	arrival   fixed               // the theoretical arrival time of the queue's rate
 	keys      map[string]*keyRate // keys whose burst is not full

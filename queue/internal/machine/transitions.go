@@ -75,17 +75,22 @@ func (x *transitions) change(t *task, row *record.Row, to queue.State, w cause) 
 	}
 }
 
-// ended records the mark of the end of a lease, if that end must be durable before
-// another lease begins in its place.
+// ended records the end of a lease, if that end must be durable before another lease begins
+// in its place.
 func (x *transitions) ended(q *queueState, held *lease) {
 	if held.suspect {
 		q.suspects.end = x.journal.Mark()
 	}
-	if held.remote && q.limited() {
-		q.roomEnd = x.journal.Mark()
+	limited, shared := q.limited(), x.slots.shared()
+	if !held.remote || !limited && !shared {
+		return
 	}
-	if held.remote && x.slots.shared() {
-		x.slots.roomEnd = x.journal.Mark()
+	end, durable := recentEnd{x.journal.Mark(), held.row.Key}, x.journal.Durable()
+	if limited {
+		q.ends.add(end, durable)
+	}
+	if shared {
+		x.slots.ends.add(end, durable)
 	}
 }
 

@@ -80,7 +80,7 @@ func (m *Machine) wireTransitions() {
 	}
 	m.attempts = attempts{
 		cfg: &m.cfg, clock: &m.clock, fingerprints: &m.fingerprints, journal: m.journal, queues: &m.queues,
-		rows: &m.rows, slots: &m.slots, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
+		rows: &m.rows, states: &m.states, tasks: m.tasks, transitions: &m.transitions,
 	}
 	m.submissions = submissions{
 		cfg: &m.cfg, clock: &m.clock, counters: &m.counters, fingerprints: &m.fingerprints, holds: &m.holds,
