@@ -153,7 +153,7 @@ func TestRun_UsageErrors(t *testing.T) {
 		{"--stdin|-|true", "-a FILE"},
 		{"--progress|loud|true", "auto, bar, plain, json or none"},
 		{"--lookahead|0|true", "--lookahead is 0"},
-		{"-I||true", "-I needs a text"},
+		{"-I||true", "--replace is empty: give TEXT"},
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			t.Parallel()

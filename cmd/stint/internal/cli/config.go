@@ -78,9 +78,6 @@ func (f *runFlags) command(r *runner, words []string) error {
 			shell = run.ShellAlways
 		}
 	}
-	if f.name == "" {
-		return errors.New("-I needs a text, as in -I @")
-	}
 	var err error
 	r.cfg.Command, err = run.NewCommand(words, run.CommandConfig{
 		Shell: shell, Name: f.name, NoInput: f.max == 0, Several: r.cfg.Source.Several(),

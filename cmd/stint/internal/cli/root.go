@@ -7,6 +7,7 @@ package cli
 //   - root.go: Main, the tree of commands, errors and exit statuses
 //   - terminal.go: what is known of the terminal
 //   - args.go: checks of the number of arguments
+//   - empty.go: flags with an empty value
 //   - seconds.go: durations as flags, in seconds or with a unit
 //   - version.go: stint version
 //   - bench.go: stint bench
@@ -51,6 +52,7 @@ package cli
 //   - scheduleadd.go: stint schedule add
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +164,7 @@ func newRoot(s *streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: "stint", Short: "Run many commands, a limited number at a time", Long: longHelp, Example: rootExamples,
 		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: refuseEmpty,
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -176,6 +178,12 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s))
 	root.AddCommand(newStore(s), newUpload(s), newTransfers(s))
 	root.AddCommand(newEdit(s), newBench(s), newVersion())
+	root.InitDefaultHelpCmd()
+	helper, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // cobra has just added it
+	}
+	helper.Run, helper.RunE = nil, helpOf
 	return root
 }
 
@@ -194,6 +202,17 @@ func plainFlagError(err error) error {
 
 // help is the run function of commands that only have subcommands.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// helpOf is the run function of stint help. Cobra's own does not fail if there is no such
+// command.
+func helpOf(cmd *cobra.Command, args []string) error {
+	named, rest, err := cmd.Root().Find(args)
+	if err = cmp.Or(err, aCommand(named, rest)); err != nil {
+		return err
+	}
+	named.InitDefaultHelpFlag()
+	return named.Help()
+}
 
 // printTo writes to a standard stream; an error could not be reported anywhere.
 func printTo(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -46,8 +46,8 @@ func newScheduleAdd(s *streams) *cobra.Command {
 			if len(args) < 2 {
 				return fmt.Errorf("give a NAME, and a CRON expression in quotes; see %s --help", cmd.CommandPath())
 			}
-			if err := cmd.Flags().Parse(args[2:]); err != nil { // the flags after CRON
-				return cmd.FlagErrorFunc()(cmd, err)
+			if err := parseMore(cmd, args[2:]); err != nil { // the flags after CRON
+				return err
 			}
 			words, err := commandWords(cmd, cmd.Flags().Args())
 			if err != nil {
