@@ -46,7 +46,7 @@ func newBench(s *streams) *cobra.Command {
 // printRows prints each measurement as soon as it is done: all of them take seconds.
 func printRows(s *streams, rows []bench.Row) {
 	for _, row := range rows {
-		printTo(s.out, "%-46s %12s %-4s %s\n", row.Name, figure(row.Value), row.Unit, row.Note)
+		s.printf("%-46s %12s %-4s %s\n", row.Name, figure(row.Value), row.Unit, row.Note)
 	}
 }
 

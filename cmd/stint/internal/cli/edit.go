@@ -129,7 +129,7 @@ func (f *editFlags) give(ctx context.Context, server *remote.Server, texts []str
 	if f.json {
 		err = f.print(changed{Changed: n})
 	} else {
-		printTo(f.out, "%s edited\n", tasks(n))
+		f.printf("%s edited\n", tasks(n))
 	}
 	if err == nil && len(errs) > 0 {
 		return nothing(errors.Join(errs...))

@@ -82,7 +82,7 @@ func (c *client) jobs(ctx context.Context, server *remote.Server, to string) err
 	if c.json {
 		return c.print(jobsJSON{most, running})
 	}
-	printTo(c.out, "%s at once, %d running\n", commands(most), running)
+	c.printf("%s at once, %d running\n", commands(most), running)
 	return nil
 }
 

@@ -234,7 +234,7 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	if f.json {
 		return f.print(map[string]string{"queue": f.queue, "done": f.done})
 	}
-	printTo(f.out, "%s %s\n", what, f.done)
+	f.printf("%s %s\n", what, f.done)
 	return nil
 }
 
@@ -267,14 +267,14 @@ func (f *orderFlags) report(ctx context.Context, server *remote.Server, same []q
 			return err
 		}
 	case ending == 0 || n > ending:
-		printTo(f.out, "%s %s\n", tasks(n-ending), f.done)
+		f.printf("%s %s\n", tasks(n-ending), f.done)
 	}
 	if ending > 0 && !f.json {
 		hint := ""
 		if f.finished {
 			hint = "; --wait waits until it has ended"
 		}
-		printTo(f.out, "%s running and asked to end%s\n", tasks(ending), hint)
+		f.printf("%s running and asked to end%s\n", tasks(ending), hint)
 	}
 	switch {
 	case n == 0 && f.json:

@@ -114,9 +114,13 @@ const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
 // not return: the process ends by the same signal, so that the shell sees it.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	isolate.Main() // does not return in watcher processes
-	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
+	s := &streams{in: stdin, out: stdout, err: stderr}
+	root := newRoot(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		err = s.unwritten
+	}
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -158,7 +162,21 @@ func plainText(err error) string {
 }
 
 // streams are the standard streams of the process.
-type streams struct{ in, out, err *os.File }
+type streams struct {
+	in, out, err *os.File
+	unwritten    error // why the first text for out could not be written; Main returns it
+}
+
+// Write writes to standard output. A command that does not look at the error fails in the
+// end all the same.
+func (s *streams) Write(b []byte) (int, error) {
+	n, err := s.out.Write(b)
+	s.unwritten = cmp.Or(s.unwritten, err)
+	return n, err
+}
+
+// printf writes to standard output.
+func (s *streams) printf(format string, args ...any) { printTo(s, format, args...) }
 
 func newRoot(s *streams) *cobra.Command {
 	root := &cobra.Command{
@@ -167,7 +185,7 @@ func newRoot(s *streams) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: refuseEmpty,
 	}
 	root.SetIn(s.in)
-	root.SetOut(s.out)
+	root.SetOut(s)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", plainFlagError(err), cmd.CommandPath())
@@ -214,5 +232,6 @@ func helpOf(cmd *cobra.Command, args []string) error {
 	return named.Help()
 }
 
-// printTo writes to a standard stream; an error could not be reported anywhere.
+// printTo writes to standard error, where an error could not be reported anywhere, or to a
+// writer that keeps its error.
 func printTo(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

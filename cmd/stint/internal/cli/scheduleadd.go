@@ -114,9 +114,9 @@ func (f *scheduleAddFlags) add(ctx context.Context, server *remote.Server, s que
 	case f.json:
 		return f.print(view.ScheduleJSON(&made))
 	case made.Next.IsZero():
-		printTo(f.out, "schedule %s never ticks\n", s.Name)
+		f.printf("schedule %s never ticks\n", s.Name)
 	default:
-		printTo(f.out, "schedule %s ticks next at %s\n", s.Name, made.Next.Format(time.RFC3339))
+		f.printf("schedule %s ticks next at %s\n", s.Name, made.Next.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -343,7 +343,7 @@ func (f *uploadFlags) show() (upload.Show, error) {
 	case progress.ModeBar:
 		return &upload.Bars{W: f.err, Width: func() int { return width(f.err) }}, err
 	case progress.ModeJSON:
-		return &upload.JSON{W: f.out}, err
+		return &upload.JSON{W: f.streams}, err
 	case progress.ModeNone:
 		return upload.Silent{W: f.err}, err
 	default:
