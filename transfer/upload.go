@@ -180,10 +180,14 @@ func hasMore(at *url.URL) bool { return at.User != nil || at.RawQuery != "" || a
 
 // redacted returns a URL for messages, without its password.
 func redacted(text string) string {
-	if at, err := url.Parse(text); err == nil {
-		return at.Redacted()
+	if parsed, err := url.Parse(text); err == nil {
+		return parsed.Redacted()
 	}
-	return text
+	at := strings.LastIndex(text, "@") // what is before may be a password that cannot be parsed
+	if at < 0 {
+		return text
+	}
+	return "xxxxx" + text[at:]
 }
 
 // Add submits uploads as tasks, in this order, and returns when they are durable. options

@@ -19,7 +19,7 @@ func newBench(s *streams) *cobra.Command {
 	var asJSON bool
 	each := 500 * time.Millisecond
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure this machine", Long: benchLong, Args: cobra.NoArgs,
+		Use: "bench", Short: "Measure this machine", Long: benchLong, Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []bench.Row
 			for _, c := range bench.Cases() {
