@@ -48,8 +48,9 @@ func Of(task queue.Task) (Transfer, error) {
 		return Transfer{}, fmt.Errorf("%w: payload of upload %s: %w", queue.ErrInvalid, task.ID, err)
 	}
 	t := Transfer{
-		ID: task.ID, Name: u.name(), Path: u.Path, To: redacted(u.To), State: task.State, Size: u.Size, Attempt: task.Failures + 1,
-		Err: task.Error,
+		ID: task.ID, Name: u.name(), Path: u.Path, To: redacted(u.To), State: task.State, Size: u.Size,
+		Attempt: task.Failures + 1,
+		Err:     task.Error,
 	}
 	if task.State == queue.Dead || task.State == queue.Cancelled {
 		t.Attempt = max(1, task.Failures)

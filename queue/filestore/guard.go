@@ -200,8 +200,8 @@ func (g *guard) state() error {
 
 // withoutDescriptors returns the error of a store that cannot be opened for lack of them.
 func withoutDescriptors(err error) error {
-	return fmt.Errorf("no more files can be opened; raise the limit on open files (ulimit -n), and open the store again: %w",
-		err)
+	return fmt.Errorf("no more files can be opened; raise the limit on open files (ulimit -n), and open the store again: "+
+		"%w", err)
 }
 
 // run calls a function that writes, and returns when it ends or blocks for ever. It

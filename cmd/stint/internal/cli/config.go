@@ -62,7 +62,8 @@ func (f *runFlags) check(words int) error {
 	add(f.asBar && f.given("progress"), "--bar is another name of --progress bar: use one of them")
 	add(f.keyJobs > 0 && f.key == "", "--key-jobs needs --key, which says whose job it is")
 	add(words == 0 && f.max != 1, "-n needs a command: without one, each input is a command")
-	add(words == 0 && f.given("shell") && !f.shell, "without a command each input is one for the shell: leave out --shell=false")
+	add(words == 0 && f.given("shell") && !f.shell,
+		"without a command each input is one for the shell: leave out --shell=false")
 	add(f.null && f.delimiter != `\n`, "-0 and -d both say what ends an input: use one")
 	add(f.lookahead < 1, fmt.Sprintf("--lookahead is %d, must be at least 1", f.lookahead))
 	for name, n := range map[string]int{

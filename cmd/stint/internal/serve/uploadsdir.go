@@ -29,8 +29,8 @@ func realPath(path string) string {
 		return path
 	}
 	for p, rest := abs, ""; ; p, rest = filepath.Dir(p), filepath.Join(filepath.Base(p), rest) {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			return filepath.Join(real, rest)
+		if found, err := filepath.EvalSymlinks(p); err == nil {
+			return filepath.Join(found, rest)
 		}
 		if p == filepath.Dir(p) {
 			return abs
