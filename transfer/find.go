@@ -16,7 +16,7 @@ type Transfer struct {
 	ID    queue.ID    `json:"id"`
 	Name  string      `json:"name"`
 	Path  string      `json:"path"`
-	To    string      `json:"to"`
+	To    string      `json:"to"` // without a password that is in the URL
 	State queue.State `json:"state"`
 	// Done is the number of bytes that the server has, or is being sent. It decreases when a
 	// chunk has to be sent again.
@@ -48,8 +48,9 @@ func Of(task queue.Task) (Transfer, error) {
 		return Transfer{}, fmt.Errorf("%w: payload of upload %s: %w", queue.ErrInvalid, task.ID, err)
 	}
 	t := Transfer{
-		ID: task.ID, Name: u.name(), Path: u.Path, To: u.To, State: task.State, Size: u.Size, Attempt: task.Failures + 1,
-		Err: task.Error,
+		ID: task.ID, Name: u.name(), Path: u.Path, To: redacted(u.To), State: task.State, Size: u.Size,
+		Attempt: task.Failures + 1,
+		Err:     task.Error,
 	}
 	if task.State == queue.Dead || task.State == queue.Cancelled {
 		t.Attempt = max(1, task.Failures)

@@ -256,3 +256,13 @@ func TestE2_RetriedThreeTimes(t *testing.T) {
 		t.Errorf("%d uploads were created; want the first one to go on", r.server.created)
 	}
 }
+
+// A list of uploads, which more programs read than the store, has no password of a URL.
+func TestOf_HasNoPassword(t *testing.T) {
+	task := queue.Task{Spec: queue.Spec{Kind: string(transfer.Kind), Payload: []byte(
+		`{"path":"/a","to":"https://ann:secret@example.com/files/"}`)}}
+	upload, err := transfer.Of(task)
+	if err != nil || upload.To != "https://ann:xxxxx@example.com/files/" {
+		t.Errorf("%q, %v", upload.To, err)
+	}
+}

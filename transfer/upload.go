@@ -121,11 +121,13 @@ func (u *Upload) validate() error {
 	to, err := url.Parse(u.To)
 	switch {
 	case err != nil || to.Host == "" || !slices.Contains([]string{"http", "https", schemeS3}, to.Scheme):
-		errs = append(errs, fmt.Errorf("to %q is neither the http or https URL of a tus server nor s3://BUCKET/PREFIX", u.To))
+		errs = append(errs, fmt.Errorf("to %q is neither the http or https URL of a tus server nor s3://BUCKET/PREFIX",
+			redacted(u.To)))
 	case to.Scheme == schemeS3:
 		errs = append(errs, u.validateS3())
 	case u.Endpoint+u.Region+u.Profile != "":
-		errs = append(errs, fmt.Errorf("to %q is not an s3:// URL; Endpoint, Region and Profile are for those", u.To))
+		errs = append(errs, fmt.Errorf("to %q is not an s3:// URL; Endpoint, Region and Profile are for those",
+			redacted(u.To)))
 	}
 	if u.ChunkSize < 0 || u.Lanes < 0 || u.Lanes > MaxLanes {
 		errs = append(errs, fmt.Errorf("ChunkSize is %d and Lanes %d; they are 0 for the default, or more, and there are "+
@@ -178,10 +180,14 @@ func hasMore(at *url.URL) bool { return at.User != nil || at.RawQuery != "" || a
 
 // redacted returns a URL for messages, without its password.
 func redacted(text string) string {
-	if at, err := url.Parse(text); err == nil {
-		return at.Redacted()
+	if parsed, err := url.Parse(text); err == nil {
+		return parsed.Redacted()
 	}
-	return text
+	at := strings.LastIndex(text, "@") // what is before may be a password that cannot be parsed
+	if at < 0 {
+		return text
+	}
+	return "xxxxx" + text[at:]
 }
 
 // Add submits uploads as tasks, in this order, and returns when they are durable. options

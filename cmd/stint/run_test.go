@@ -153,7 +153,15 @@ func TestRun_UsageErrors(t *testing.T) {
 		{"--stdin|-|true", "-a FILE"},
 		{"--progress|loud|true", "auto, bar, plain, json or none"},
 		{"--lookahead|0|true", "--lookahead is 0"},
-		{"-I||true", "-I needs a text"},
+		{"--load|0|true", "--load must be above 0"},
+		{"--load|NaN|true", "--load must be above 0"},
+		{"--key|{}|--key-jobs|0|true", "--key-jobs 0 would start nothing"},
+		{"--bar|--progress|json|true", "--bar is another name of --progress bar"},
+		{"--joblog|log|--resume-by|command|true", "give --resume, too"},
+		{"--retry-delay|1s|true", "give --retries, too"},
+		{"--tmpdir|/no/such/dir|true", "--tmpdir: stat /no/such/dir: no such file or directory"},
+		{"--tmpdir|/dev/null|true", "--tmpdir: /dev/null is not a directory"},
+		{"-I||true", "--replace is empty: give TEXT"},
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			t.Parallel()

@@ -28,6 +28,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
+			"full":   full,
 			"taskid": setTaskID,
 		},
 		RequireUniqueNames: true,
@@ -51,6 +52,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if status != want {
 		ts.Fatalf("exit status %d, want %d", status, want)
 	}
+}
+
+// full ARG... runs stint with a standard output that is full; its exit status must be 125.
+func full(ts *testscript.TestScript, neg bool, args []string) {
+	exits(ts, neg, append([]string{"125", "sh", "-c", `exec stint "$@" > /dev/full`, "stint"}, args...))
 }
 
 // taskid NAME sets a variable to the ID of a task, which the last command has printed.

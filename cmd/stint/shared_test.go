@@ -245,7 +245,7 @@ func TestB8_RunSharedRefuses(t *testing.T) {
 	path := slotsFile(t)
 	h := hold(t, path, "--max", "2")
 	for spec, says := range map[string]string{
-		"":                              "a name is missing",
+		"":                              "--shared is empty: give NAME[=MAX]",
 		"=4":                            "a name is missing",
 		"io=":                           "the number of slots",
 		"io=0":                          "the number of slots",

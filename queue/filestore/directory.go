@@ -43,6 +43,10 @@ func (r *rows) open(tune func(*pebble.Options)) (err error) {
 	switch failed := r.guard.state(); {
 	case failed != nil:
 		return failed
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("this user may not read its files: change their owner or mode: %w", err)
+	case noDescriptors(err):
+		return withoutDescriptors(err)
 	case err != nil:
 		return fmt.Errorf("its files cannot be read; put the directory back from a copy, or look after the disk: %w", err)
 	}

@@ -184,6 +184,8 @@ func (g *guard) state() error {
 	switch {
 	case g.failed != nil && isFull(g.failed):
 		return fmt.Errorf("the disk is full; make room, and open the store again: %w", brief(g.failed))
+	case noDescriptors(g.failed):
+		return withoutDescriptors(brief(g.failed))
 	case g.failed != nil:
 		return fmt.Errorf("the disk failed, and what it holds is unknown; look after it, and open the store again: %w",
 			brief(g.failed))
@@ -194,6 +196,12 @@ func (g *guard) state() error {
 		return fmt.Errorf("the disk is full, and what is to be written waits for room; make some: %w", brief(g.full))
 	}
 	return nil
+}
+
+// withoutDescriptors returns the error of a store that cannot be opened for lack of them.
+func withoutDescriptors(err error) error {
+	return fmt.Errorf("no more files can be opened; raise the limit on open files (ulimit -n), and open the store again: "+
+		"%w", err)
 }
 
 // run calls a function that writes, and returns when it ends or blocks for ever. It

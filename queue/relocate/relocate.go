@@ -67,9 +67,12 @@ type Moved struct {
 // that has crashed count as in from: as one crash. So do all tasks that a directory had
 // running when its server was killed.
 //
-// Errors: [queue.ErrInvalid] if from is empty or to is not. [queue.ErrUnavailable] if one of the two
-// cannot be opened, has been moved away, or fails.
+// Errors: [queue.ErrInvalid] if from is empty or to is not, or both are the same store.
+// [queue.ErrUnavailable] if one of the two cannot be opened, has been moved away, or fails.
 func Move(ctx context.Context, from, to Place) (Moved, error) {
+	if from.Name == to.Name {
+		return Moved{}, fmt.Errorf("%w: both stores are %s: name another one to move its tasks to", queue.ErrInvalid, to.Name)
+	}
 	m := &mover{ctx: ctx, fromName: from.Name, toName: to.Name}
 	moved, err := m.between(from, to)
 	if err != nil && !errors.Is(err, queue.ErrInvalid) && !errors.Is(err, queue.ErrUnavailable) {

@@ -253,6 +253,19 @@ func TestFullDisk(t *testing.T) {
 	s.clean()
 }
 
+// An upload that is larger than a file may be on the disk is refused for good: as after an
+// error of the server, its client would try again and again.
+func TestTooLargeForTheDisk(t *testing.T) {
+	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, _ int) (int, error) {
+		if op == "allocate" {
+			return 0, syscall.EFBIG
+		}
+		return 0, nil
+	}))
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "9223372036854775807"), 413)
+	s.clean()
+}
+
 func TestBadInput(t *testing.T) {
 	s := open(t, receiver.Config{})
 	for _, id := range []string{

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -62,6 +63,8 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 		no = refuse(statusConflict, "%v", errTakenOver)
 	case errors.Is(err, errClosing):
 		no = refuse(http.StatusServiceUnavailable, "%v", errClosing)
+	case errors.Is(err, syscall.EFBIG):
+		no = refuse(http.StatusRequestEntityTooLarge, "the file system of the server cannot hold a file of this size")
 	case isFull(err):
 		r.store.cfg.Logger.Error("the disk is full", slog.String("path", req.URL.Path), slog.Any("error", err))
 		no = refuse(statusInsufficientStorage, "the disk of the server is full: make room there, and continue")

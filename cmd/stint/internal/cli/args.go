@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll, oneSchedule and nothingElse
-// validate the arguments of commands.
+// aCommand, oneTask, someTasks, oneRegion, oneRegionOrAll, oneSchedule, twoStores and
+// nothingElse validate the arguments of commands.
 func aCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -51,6 +51,13 @@ func oneRegionOrAll(cmd *cobra.Command, args []string) error {
 func oneSchedule(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("give the name of one schedule, as stint schedule ls has it; see %s --help", cmd.CommandPath())
+	}
+	return nil
+}
+
+func twoStores(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("give two stores, FROM and TO, each a directory or a URL; see %s --help", cmd.CommandPath())
 	}
 	return nil
 }

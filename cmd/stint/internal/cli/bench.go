@@ -19,7 +19,7 @@ func newBench(s *streams) *cobra.Command {
 	var asJSON bool
 	each := 500 * time.Millisecond
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure this machine", Long: benchLong, Args: cobra.NoArgs,
+		Use: "bench", Short: "Measure this machine", Long: benchLong, Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []bench.Row
 			for _, c := range bench.Cases() {
@@ -46,7 +46,7 @@ func newBench(s *streams) *cobra.Command {
 // printRows prints each measurement as soon as it is done: all of them take seconds.
 func printRows(s *streams, rows []bench.Row) {
 	for _, row := range rows {
-		printTo(s.out, "%-46s %12s %-4s %s\n", row.Name, figure(row.Value), row.Unit, row.Note)
+		s.printf("%-46s %12s %-4s %s\n", row.Name, figure(row.Value), row.Unit, row.Note)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
@@ -29,16 +30,26 @@ func commandWords(cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(true)
-	err := flags.Parse(args[1:])
+	err := parseMore(cmd, args[1:])
 	switch {
 	case err != nil:
-		err = cmd.FlagErrorFunc()(cmd, err)
 		return nil, fmt.Errorf("after %q: %w; if it is a word of the command, put -- before the command", args[0], err)
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("%q is a script for the shell, and %q follows it: write one script, or put -- before a "+
 			"command of several words", args[0], flags.Arg(0))
 	}
 	return args[:1], nil
+}
+
+// parseMore parses flags that follow a word, after cobra has parsed those before it.
+func parseMore(cmd *cobra.Command, args []string) error {
+	if err := cmd.Flags().Parse(args); err != nil {
+		return cmd.FlagErrorFunc()(cmd, err)
+	}
+	if help, err := cmd.Flags().GetBool("help"); help && err == nil {
+		return pflag.ErrHelp // cobra prints the help then
+	}
+	return refuseEmpty(cmd, nil)
 }
 
 // isScript reports whether a word is a shell script and not a program.

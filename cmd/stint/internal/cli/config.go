@@ -53,16 +53,22 @@ func (f *runFlags) check(words int) error {
 	add(f.tag && f.ungroup, "--tag cannot change what --ungroup lets jobs write by themselves")
 	add(f.stdoutAnywhere && f.stdout == "", "--stdout-anywhere needs --stdout FILE, which it is about")
 	add(resumes && f.joblog == "", "--resume needs --joblog FILE, which says what is done")
+	add(f.given("resume-by") && !resumes, "--resume-by says how --resume knows jobs again: give --resume, too")
 	add(f.resumeBy != "seq" && f.resumeBy != "command", `--resume-by is "seq" or "command"`)
 	add(f.jobs != "" && f.maxProcs != "", "-P is another name of -j: use one of them")
+	add(f.given("key-jobs") && f.keyJobs == 0, "--key-jobs 0 would start nothing: give 1 or more, or leave it out")
+	add(f.given("load") && !(f.load > 0), "--load must be above 0") // NaN is not above it either
+	add(f.given("retry-delay") && !f.given("retries"), "--retry-delay is the time before a retry: give --retries, too")
+	add(f.asBar && f.given("progress"), "--bar is another name of --progress bar: use one of them")
 	add(f.keyJobs > 0 && f.key == "", "--key-jobs needs --key, which says whose job it is")
 	add(words == 0 && f.max != 1, "-n needs a command: without one, each input is a command")
-	add(words == 0 && f.shellSet && !f.shell, "without a command each input is one for the shell: leave out --shell=false")
+	add(words == 0 && f.given("shell") && !f.shell,
+		"without a command each input is one for the shell: leave out --shell=false")
 	add(f.null && f.delimiter != `\n`, "-0 and -d both say what ends an input: use one")
 	add(f.lookahead < 1, fmt.Sprintf("--lookahead is %d, must be at least 1", f.lookahead))
 	for name, n := range map[string]int{
 		"max-args": f.max, "key-jobs": f.keyJobs, "retries": f.retries,
-		"delay": int(f.delay), "timeout": int(f.timeout), "kill-after": int(f.killAfter), "load": int(f.load),
+		"delay": int(f.delay), "timeout": int(f.timeout), "kill-after": int(f.killAfter),
 	} {
 		add(n < 0, fmt.Sprintf("--%s is negative", name))
 	}
@@ -72,14 +78,11 @@ func (f *runFlags) check(words int) error {
 // command sets the command to run, and the key and tier of jobs.
 func (f *runFlags) command(r *runner, words []string) error {
 	shell := run.ShellAuto
-	if f.shellSet {
+	if f.given("shell") {
 		shell = run.ShellNever
 		if f.shell {
 			shell = run.ShellAlways
 		}
-	}
-	if f.name == "" {
-		return errors.New("-I needs a text, as in -I @")
 	}
 	var err error
 	r.cfg.Command, err = run.NewCommand(words, run.CommandConfig{
@@ -104,7 +107,7 @@ func (f *runFlags) limits(r *runner) (err error) {
 		least, errs[2] = gate.ParseSize(f.memfree)
 		r.cfg.Gates = append(r.cfg.Gates, gate.NewMemory(least, gate.ReadMemory))
 	}
-	if f.sharedSet {
+	if f.shared != "" {
 		r.shared, errs[3] = region.Parse(f.shared)
 	}
 	if f.delay > 0 {
@@ -209,7 +212,23 @@ func (f *runFlags) output(r *runner) error {
 		c.Stdin = run.Redirection{}
 		c.Inherit = r.streams.in
 	}
-	return errors.Join(f.checkStdout(r), f.showProgress(r))
+	return errors.Join(f.checkTmpdir(), f.checkStdout(r), f.showProgress(r))
+}
+
+// checkTmpdir checks the directory for large outputs now, and not when the first one is to
+// be kept there, which would end the run in the middle.
+func (f *runFlags) checkTmpdir() error {
+	if f.tmpdir == "" {
+		return nil
+	}
+	info, err := os.Stat(f.tmpdir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", f.tmpdir)
+	}
+	if err != nil {
+		return fmt.Errorf("--tmpdir: %w", err)
+	}
+	return nil
 }
 
 // checkStdout refuses one regular file for the outputs of several jobs, each of which

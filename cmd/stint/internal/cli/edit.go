@@ -51,6 +51,7 @@ func newEdit(s *streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.tier, "tier", "", "new `TIER`: lowest … highest or -3 … 3")
 	flags.StringVar(&f.key, "key", "", "new `KEY`; empty removes it")
+	_ = flags.SetAnnotation("key", emptyMeans, []string{"the key is removed"})
 	secondsVar(flags, &f.delay, "delay", 0, "start after `TIME` from now")
 	flags.StringVar(&f.at, "at", "", "start at `TIME`, such as 06:00 or 2026-11-21T06:00:00Z; now is at once")
 	flags.StringVar(&f.deadline, "deadline", "", "give up if it has not started by `TIME`; none removes the deadline")
@@ -98,14 +99,10 @@ func (f *editFlags) edit(cmd *cobra.Command) (*queue.Edit, error) {
 	return edit, nil
 }
 
-// timeOrWord parses a time; word stands for the zero time. An empty text is an error: it
-// is more likely an unset variable than a request to start at once.
+// timeOrWord parses a time; word stands for the zero time.
 func timeOrWord(flag, text, word string) (*time.Time, error) {
-	switch text {
-	case word:
+	if text == word {
 		return new(time.Time{}), nil
-	case "":
-		return nil, fmt.Errorf("%s is empty: give a time such as 06:00, or %s", flag, word)
 	}
 	at, err := timeOf(flag, text)
 	return &at, err
@@ -132,7 +129,7 @@ func (f *editFlags) give(ctx context.Context, server *remote.Server, texts []str
 	if f.json {
 		err = f.print(changed{Changed: n})
 	} else {
-		printTo(f.out, "%s edited\n", tasks(n))
+		f.printf("%s edited\n", tasks(n))
 	}
 	if err == nil && len(errs) > 0 {
 		return nothing(errors.Join(errs...))

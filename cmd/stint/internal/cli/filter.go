@@ -47,10 +47,15 @@ func stateNames() (names []string) {
 	return names
 }
 
-// labelVar defines a flag for labels, without a default in the help.
+// labelVar defines a flag for labels.
 func labelVar(flags *pflag.FlagSet, labels *map[string]string, usage string) {
-	flags.StringToStringVar(labels, "label", nil, usage)
-	flags.Lookup("label").DefValue = ""
+	pairsVar(flags, labels, "label", usage)
+}
+
+// pairsVar defines a flag for NAME=VALUE, without a default in the help.
+func pairsVar(flags *pflag.FlagSet, pairs *map[string]string, name, usage string) {
+	flags.StringToStringVar(pairs, name, nil, usage)
+	flags.Lookup(name).DefValue = ""
 }
 
 // filter returns the filter for the flags and the IDs.

@@ -36,8 +36,7 @@ type runFlags struct {
 	progress              string
 	quiet, trace, dryRun  bool
 	noRunIfEmpty, asBar   bool
-	shellSet              bool // --shell was given
-	sharedSet             bool // --shared was given
+	given                 func(name string) bool // whether a flag was given
 }
 
 // Defaults that docs/run.md lists too.

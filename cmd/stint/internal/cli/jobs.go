@@ -82,10 +82,14 @@ func (c *client) jobs(ctx context.Context, server *remote.Server, to string) err
 	if c.json {
 		return c.print(jobsJSON{most, running})
 	}
-	commands := "commands"
-	if most == 1 {
-		commands = "command"
-	}
-	printTo(c.out, "%d %s at once, %d running\n", most, commands, running)
+	c.printf("%s at once, %d running\n", commands(most), running)
 	return nil
+}
+
+// commands returns a number of commands in words.
+func commands(n int) string {
+	if n == 1 {
+		return "1 command"
+	}
+	return fmt.Sprintf("%d commands", n)
 }

@@ -97,7 +97,7 @@ func (c *client) listLimits(ctx context.Context, server *remote.Server, name str
 		return nil
 	}
 	if len(all) == 0 {
-		printTo(c.out, "no limit is set; see stint limit set --help\n")
+		c.printf("no limit is set; see stint limit set --help\n")
 		return nil
 	}
 	return view.LimitTable(c.out, all, clock.Now())
@@ -218,7 +218,7 @@ func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScop
 	if len(texts) == 0 {
 		texts = []string{"no such limit is set now"}
 	}
-	printTo(c.out, "%s: %s\n", of, strings.Join(texts, ", "))
+	c.printf("%s: %s\n", of, strings.Join(texts, ", "))
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
 			left -= len(tasks)
 		}
 	}
-	if more && !f.json {
+	if more {
 		printTo(f.err, "stint: there may be more: -n %d, or --behind %s\n", 10*f.most, page.After)
 	}
 	return nil

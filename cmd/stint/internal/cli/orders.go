@@ -126,9 +126,7 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	if err != nil {
 		return err
 	}
-	n, err := server.Command(ctx, queue.Command{
-		Do: f.do, Filter: filter, All: f.all, By: operator(), Reason: f.reason,
-	})
+	n, same, err := f.command(ctx, server, filter)
 	if err != nil {
 		return err
 	}
@@ -142,9 +140,39 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 		if err := f.waitFor(ctx, server, ending); err != nil {
 			return err
 		}
+		same = slices.DeleteFunc(same, func(id queue.ID) bool { return slices.Contains(ending, id) })
 		n, ending = max(n, len(ending)), nil
 	}
-	return f.report(ctx, server, filter, n, len(ending))
+	return f.report(ctx, server, same, n, len(ending))
+}
+
+// command gives the order. It returns how many tasks have changed, and which of the named
+// ones have not. If only IDs select the tasks, it gives them the order one by one, so that
+// it knows.
+func (f *orderFlags) command(
+	ctx context.Context, server *remote.Server, filter queue.Filter,
+) (n int, same []queue.ID, err error) {
+	order := queue.Command{Do: f.do, Filter: filter, All: f.all, By: operator(), Reason: f.reason}
+	if len(filter.IDs) < 2 || f.narrows() || f.queue != "" {
+		if n, err = server.Command(ctx, order); n == 0 {
+			same = filter.IDs
+		}
+		return n, same, err
+	}
+	for i, id := range filter.IDs {
+		if slices.Contains(filter.IDs[:i], id) {
+			continue
+		}
+		order.Filter.IDs = []queue.ID{id}
+		done, err := server.Command(ctx, order)
+		if err != nil {
+			return n, same, err
+		}
+		if n += done; done == 0 {
+			same = append(same, id)
+		}
+	}
+	return n, same, nil
 }
 
 // ending returns the tasks that are running and ordered to end.
@@ -206,7 +234,7 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 	if f.json {
 		return f.print(map[string]string{"queue": f.queue, "done": f.done})
 	}
-	printTo(f.out, "%s %s\n", what, f.done)
+	f.printf("%s %s\n", what, f.done)
 	return nil
 }
 
@@ -230,8 +258,8 @@ func (f *orderFlags) warnStillPaused(ctx context.Context, server *remote.Server)
 }
 
 // report prints how many tasks have changed, how many of them are running and were asked
-// to end, and why named tasks have not changed.
-func (f *orderFlags) report(ctx context.Context, server *remote.Server, filter queue.Filter, n, ending int) error {
+// to end, and why the named tasks in same have not changed.
+func (f *orderFlags) report(ctx context.Context, server *remote.Server, same []queue.ID, n, ending int) error {
 	ending = min(ending, n)
 	switch {
 	case f.json:
@@ -239,23 +267,30 @@ func (f *orderFlags) report(ctx context.Context, server *remote.Server, filter q
 			return err
 		}
 	case ending == 0 || n > ending:
-		printTo(f.out, "%s %s\n", tasks(n-ending), f.done)
+		f.printf("%s %s\n", tasks(n-ending), f.done)
 	}
 	if ending > 0 && !f.json {
 		hint := ""
 		if f.finished {
 			hint = "; --wait waits until it has ended"
 		}
-		printTo(f.out, "%s running and asked to end%s\n", tasks(ending), hint)
+		f.printf("%s running and asked to end%s\n", tasks(ending), hint)
 	}
-	if n > 0 && n >= len(filter.IDs) {
-		return nil
+	switch {
+	case n == 0 && f.json:
+		return nothing(nil)
+	case n == 0 && len(same) == 0:
+		return nothing(fmt.Errorf("no task can be %s", f.infinitive()))
+	case n == 0:
+		return nothing(f.unchanged(ctx, server, same))
+	case len(same) > 0:
+		printTo(f.err, "stint: %s\n", plainText(f.unchanged(ctx, server, same)))
 	}
-	if n > 0 || f.json {
-		return unless(n > 0)
-	}
-	return nothing(f.unchanged(ctx, server, filter))
+	return nil
 }
+
+// infinitive returns what cannot be done to a task, as in: it cannot be run again.
+func (f *orderFlags) infinitive() string { return strings.TrimPrefix(f.done, "to ") }
 
 // changed is the result of an order, as JSON.
 type changed struct {
@@ -271,28 +306,16 @@ func tasks(n int) string {
 	return fmt.Sprintf("%d tasks", n)
 }
 
-// unless returns the error for a command that has changed nothing, or nil.
-func unless(changed bool) error {
-	if changed {
-		return nil
-	}
-	return nothing(nil)
-}
-
-// unchanged returns the likely reason why nothing has changed.
-func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, filter queue.Filter) error {
-	done := strings.TrimPrefix(f.done, "to ") // as in: cannot be run again
-	if len(filter.IDs) == 0 {
-		return fmt.Errorf("no task can be %s", done)
-	}
+// unchanged returns the likely reasons why tasks have not changed.
+func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, ids []queue.ID) error {
 	var errs []error
-	for _, id := range filter.IDs {
+	for _, id := range ids {
 		task, err := server.Get(ctx, id)
 		switch {
 		case err == nil && task.Order == f.do:
 			err = fmt.Errorf("task %s is %s and has been asked to end already", id, task.State)
 		case err == nil:
-			err = fmt.Errorf("task %s cannot be %s: its state is %s", id, done, task.State)
+			err = fmt.Errorf("task %s cannot be %s: its state is %s", id, f.infinitive(), task.State)
 		}
 		errs = append(errs, err)
 	}

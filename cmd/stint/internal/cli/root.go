@@ -7,6 +7,7 @@ package cli
 //   - root.go: Main, the tree of commands, errors and exit statuses
 //   - terminal.go: what is known of the terminal
 //   - args.go: checks of the number of arguments
+//   - empty.go: flags with an empty value
 //   - seconds.go: durations as flags, in seconds or with a unit
 //   - version.go: stint version
 //   - bench.go: stint bench
@@ -51,6 +52,7 @@ package cli
 //   - scheduleadd.go: stint schedule add
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,9 +114,13 @@ const rootExamples = `  find . -name '*.jpg' | stint run -j4 convert {} {.}.png
 // not return: the process ends by the same signal, so that the shell sees it.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	isolate.Main() // does not return in watcher processes
-	root := newRoot(&streams{in: stdin, out: stdout, err: stderr})
+	s := &streams{in: stdin, out: stdout, err: stderr}
+	root := newRoot(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		err = s.unwritten
+	}
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -156,16 +162,30 @@ func plainText(err error) string {
 }
 
 // streams are the standard streams of the process.
-type streams struct{ in, out, err *os.File }
+type streams struct {
+	in, out, err *os.File
+	unwritten    error // why the first text for out could not be written; Main returns it
+}
+
+// Write writes to standard output. A command that does not look at the error fails in the
+// end all the same.
+func (s *streams) Write(b []byte) (int, error) {
+	n, err := s.out.Write(b)
+	s.unwritten = cmp.Or(s.unwritten, err)
+	return n, err
+}
+
+// printf writes to standard output.
+func (s *streams) printf(format string, args ...any) { printTo(s, format, args...) }
 
 func newRoot(s *streams) *cobra.Command {
 	root := &cobra.Command{
 		Use: "stint", Short: "Run many commands, a limited number at a time", Long: longHelp, Example: rootExamples,
 		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: refuseEmpty,
 	}
 	root.SetIn(s.in)
-	root.SetOut(s.out)
+	root.SetOut(s)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", plainFlagError(err), cmd.CommandPath())
@@ -176,6 +196,12 @@ func newRoot(s *streams) *cobra.Command {
 	root.AddCommand(newDead(s), newSchedule(s), newStats(s), newLimit(s), newJobs(s), newNodes(s))
 	root.AddCommand(newStore(s), newUpload(s), newTransfers(s))
 	root.AddCommand(newEdit(s), newBench(s), newVersion())
+	root.InitDefaultHelpCmd()
+	helper, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // cobra has just added it
+	}
+	helper.Run, helper.RunE = nil, helpOf
 	return root
 }
 
@@ -195,5 +221,17 @@ func plainFlagError(err error) error {
 // help is the run function of commands that only have subcommands.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// printTo writes to a standard stream; an error could not be reported anywhere.
+// helpOf is the run function of stint help. Cobra's own does not fail if there is no such
+// command.
+func helpOf(cmd *cobra.Command, args []string) error {
+	named, rest, err := cmd.Root().Find(args)
+	if err = cmp.Or(err, aCommand(named, rest)); err != nil {
+		return err
+	}
+	named.InitDefaultHelpFlag()
+	return named.Help()
+}
+
+// printTo writes to standard error, where an error could not be reported anywhere, or to a
+// writer that keeps its error.
 func printTo(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -67,8 +67,7 @@ func newRun(s *streams) *cobra.Command {
 		Example: runExamples,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			flags.shellSet = cmd.Flags().Changed("shell")
-			flags.sharedSet = cmd.Flags().Changed("shared")
+			flags.given = cmd.Flags().Changed
 			if words, _, err := input.SplitArgs(args); err == nil {
 				warnOwnFlags(s.err, cmd, words)
 			}
@@ -239,9 +238,9 @@ func (r *runner) exit(o *run.Outcome) error {
 		return &exitError{status: proc.ExitSignal + int(syscall.SIGPIPE)}
 	case o.Err != nil:
 		return o.Err
-	case o.Halted != nil && o.Halted.Signal != 0:
+	case o.Halted != nil && o.Halted.Exit == 0:
 		return &exitError{status: proc.ExitSignal + int(o.Halted.Signal)}
-	case o.Halted != nil:
+	case o.Halted != nil: // of a job that ran out of time it is 124, whatever signal ended it
 		return &exitError{status: o.Halted.Exit}
 	case o.Failed > 0:
 		return &exitError{status: min(o.Failed, 101)}

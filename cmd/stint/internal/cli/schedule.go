@@ -128,7 +128,7 @@ func newScheduleChange(s *streams, change scheduleChange) *cobra.Command {
 				if c.json {
 					return c.print(map[string]string{"schedule": args[0], "done": change.done})
 				}
-				printTo(c.out, "schedule %s %s\n", args[0], change.done)
+				c.printf("schedule %s %s\n", args[0], change.done)
 				return nil
 			})
 		},
@@ -152,14 +152,10 @@ func newScheduleTrigger(s *streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				id, err := server.TriggerSchedule(ctx, args[0])
-				switch {
-				case err != nil:
+				if err != nil {
 					return found(err)
-				case c.json:
-					return c.print(queue.Receipt{ID: id})
 				}
-				printTo(c.out, "%s\n", id)
-				return nil
+				return c.printReceipt(queue.Receipt{ID: id})
 			})
 		},
 	}

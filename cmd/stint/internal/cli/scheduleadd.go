@@ -46,8 +46,8 @@ func newScheduleAdd(s *streams) *cobra.Command {
 			if len(args) < 2 {
 				return fmt.Errorf("give a NAME, and a CRON expression in quotes; see %s --help", cmd.CommandPath())
 			}
-			if err := cmd.Flags().Parse(args[2:]); err != nil { // the flags after CRON
-				return cmd.FlagErrorFunc()(cmd, err)
+			if err := parseMore(cmd, args[2:]); err != nil { // the flags after CRON
+				return err
 			}
 			words, err := commandWords(cmd, cmd.Flags().Args())
 			if err != nil {
@@ -114,9 +114,9 @@ func (f *scheduleAddFlags) add(ctx context.Context, server *remote.Server, s que
 	case f.json:
 		return f.print(view.ScheduleJSON(&made))
 	case made.Next.IsZero():
-		printTo(f.out, "schedule %s never ticks\n", s.Name)
+		f.printf("schedule %s never ticks\n", s.Name)
 	default:
-		printTo(f.out, "schedule %s ticks next at %s\n", s.Name, made.Next.Format(time.RFC3339))
+		f.printf("schedule %s ticks next at %s\n", s.Name, made.Next.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -80,6 +82,7 @@ type serveFlags struct {
 	uploads, uploadsListen, uploadsRate string
 	uploadsMax, uploadsQuota, then      string
 	uploadsJobs                         int
+	uploadsSet                          bool // a flag --uploads-… was given
 }
 
 // defaultGrace is how long a server that was signaled to end waits for commands.
@@ -90,7 +93,12 @@ func newServe(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve [flags]", Short: "Keep tasks in a directory and work on them", Long: serveLong,
 		Example: serveExamples, Args: nothingElse,
-		RunE: func(*cobra.Command, []string) error { return runServe(&f, s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.Flags().Visit(func(flag *pflag.Flag) {
+				f.uploadsSet = f.uploadsSet || strings.HasPrefix(flag.Name, "uploads-")
+			})
+			return runServe(&f, s)
+		},
 	}
 	f.register(cmd.Flags())
 	return cmd
@@ -99,7 +107,7 @@ func newServe(s *streams) *cobra.Command {
 func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, of one server at a time")
-	flags.StringVar(&f.store, "store", os.Getenv("STINT_STORE"),
+	flags.StringVar(&f.store, "store", "",
 		"keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
 	flags.StringArrayVar(&f.groups, "group", nil,
 		"with --store, give queues a leader of their own: `NAME=QUEUE,QUEUE…`; the same at all servers")
@@ -132,7 +140,7 @@ const defaultReceive = 64
 // uploadsConfig turns the flags about uploads into their configuration.
 func (f *serveFlags) uploadsConfig() (u serve.Uploads, err error) {
 	if f.uploads == "" {
-		if f.then != "" || f.uploadsRate != "" || f.uploadsMax != "" || f.uploadsQuota != "" {
+		if f.then != "" || f.uploadsSet {
 			err = errors.New("--then and --uploads-… are about received files: give --uploads DIR, too")
 		}
 		return u, err
@@ -167,9 +175,12 @@ func bytesPerSecond(flag, text string) (float64, error) {
 	return rate, nil
 }
 
-// parseSize parses the size of a flag.
+// parseSize parses the size of a flag, which is above 0.
 func parseSize(flag, text string) (int64, error) {
 	size, err := gate.ParseSize(text)
+	if err == nil && size == 0 {
+		err = fmt.Errorf("%s is not above 0", text)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("--%s: %w", flag, err)
 	}
@@ -178,13 +189,15 @@ func parseSize(flag, text string) (int64, error) {
 
 // config turns the flags into a server. It reports every problem that it finds.
 func (f *serveFlags) config(s *streams) (serve.Config, error) {
+	// Not the default of the flag, which the help shows: the URL may have a password.
+	f.store = cmp.Or(f.store, os.Getenv("STINT_STORE"))
 	cfg := serve.Config{
 		Dir: f.dir, Store: f.store, Listen: f.listen, NodeListen: f.nodeListen, NodeAddress: f.nodeAddress,
 		Queues: f.queues, Grace: f.grace,
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
-	var errs [10]error
+	var errs [11]error
 	cfg.ParseJobs = parseJobs
 	cfg.Jobs, cfg.JobsNote, errs[0] = parseJobs(orCPUs(f.jobs))
 	if f.memory != "" {
@@ -193,15 +206,16 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	cfg.Command.Output, errs[2] = parseSize("output", f.output)
 	cfg.LogsMax, errs[3] = parseSize("logs", f.logsMax)
 	cfg.MinFree, errs[4] = parseSize("min-free", f.minFree)
-	zero := func(size int64, err error) bool { return size == 0 && err == nil }
-	if f.grace <= 0 || f.killAfter <= 0 || zero(cfg.Command.Output, errs[2]) || zero(cfg.LogsMax, errs[3]) ||
-		zero(cfg.MinFree, errs[4]) {
-		errs[5] = errors.New("--grace, --kill-after, --output, --logs and --min-free must be above 0")
+	if f.grace <= 0 || f.killAfter <= 0 {
+		errs[5] = errors.New("--grace and --kill-after must be above 0")
 	}
 	errs[6] = cfg.Command.Validate()
 	cfg.Patience, errs[7] = patience()
 	cfg.Uploads, errs[8] = f.uploadsConfig()
 	cfg.Groups, errs[9] = parseGroups(f.groups, f.groupStores, f.store)
+	if f.store == "" && f.nodeListen+f.nodeAddress != "" {
+		errs[10] = errors.New("--node-listen and --node-address are for servers that share a store: give --store, too")
+	}
 	return cfg, errors.Join(errs[:]...)
 }
 
@@ -245,7 +259,7 @@ func runServe(f *serveFlags, s *streams) error {
 			printTo(s.err, "stint: every process that has the token in %s can run commands as %s at that address\n",
 				filepath.Join(cfg.Dir, serve.TokenName), operator())
 		}
-		printTo(s.err, "stint: %d commands at once; stop with Ctrl-C\n", cfg.Jobs)
+		printTo(s.err, "stint: %s at once; stop with Ctrl-C\n", commands(cfg.Jobs))
 	}
 	end := newEnding(func(sig os.Signal) {
 		printTo(s.err, "stint: %v: waiting up to %s for what runs; again to stop at once\n", sig, cfg.Grace)

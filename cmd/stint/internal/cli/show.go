@@ -95,10 +95,10 @@ func (c *client) why(ctx context.Context, server *remote.Server, text string) er
 		if err != nil {
 			return found(err)
 		}
-		printTo(c.out, "%s\n", view.State(&task, clock.Now()))
+		c.printf("%s\n", view.State(&task, clock.Now()))
 	}
 	for i := range reasons {
-		printTo(c.out, "%s\n", view.Reason(&reasons[i], clock.Now()))
+		c.printf("%s\n", view.Reason(&reasons[i], clock.Now()))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func newStore(s *streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "Move tasks between a directory, PostgreSQL and Redis"}
 	copies := &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy all tasks to another store, and close the first", Long: storeCopyLong,
-		Example: storeCopyExamples, Args: cobra.ExactArgs(2),
+		Example: storeCopyExamples, Args: twoStores,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

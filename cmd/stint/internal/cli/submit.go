@@ -159,13 +159,22 @@ func (f *submitFlags) submit(ctx context.Context, server *remote.Server, args []
 	if err != nil {
 		return &onlyTaskError{err}
 	}
-	if f.json {
-		return f.print(receipts[0])
-	}
-	if receipts[0].Existing {
+	if receipts[0].Existing && !f.json {
 		printTo(f.err, "stint: a task with this --unique exists already\n")
 	}
-	printTo(f.out, "%s\n", receipts[0].ID)
+	return f.printReceipt(receipts[0])
+}
+
+// printReceipt prints the ID of a task that was submitted, or its receipt as JSON.
+func (c *client) printReceipt(r queue.Receipt) (err error) {
+	if c.json {
+		err = c.print(r)
+	} else {
+		_, err = fmt.Fprintln(c.out, r.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("task %s was submitted, but its ID cannot be printed: %w", r.ID, err)
+	}
 	return nil
 }
 

@@ -106,7 +106,7 @@ func newUpload(s *streams) *cobra.Command {
 func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	const jobs, retries = 3, transfer.DefaultRetries
 	flags.SortFlags = false
-	flags.StringVar(&f.to, "to", os.Getenv("STINT_UPLOAD_TO"),
+	flags.StringVar(&f.to, "to", "",
 		"upload to the tus server at `URL`, or to s3://BUCKET/PREFIX (STINT_UPLOAD_TO)")
 	flags.StringVar(&f.endpoint, "endpoint", "",
 		"the S3 server is at `URL` (AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: AWS)")
@@ -119,20 +119,17 @@ func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
 	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others")
 	flags.IntVar(&f.lanes, "lanes", 1, "send `N` parts of a file at once, if the server can join them")
-	flags.StringVar(&f.chunk, "chunk", "8M", "send `SIZE` in each request, which is what an interruption costs at most")
+	flags.StringVar(&f.chunk, "chunk", "", fmt.Sprintf("send `SIZE` in each request, which is what an interruption "+
+		"costs at most (default: %dM; %dM of standard input)", transfer.DefaultChunkSize>>20, transfer.DefaultChunkSize>>21))
 	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each file, which is read once more")
 	flags.IntVar(&f.retries, "retries", retries, "try a file again up to `N` times, after the tries for each request")
 	flags.StringVar(&f.name, "name", "", "call the file `NAME` at the server; for one file")
-	metadataVar(flags, &f.metadata)
-	flags.StringToStringVar(&f.headers, "header-env", nil, "send a header with the value of a variable: `NAME=VARIABLE`")
+	pairsVar(flags, &f.metadata, "metadata", "give the server `NAME=VALUE`, too")
+	pairsVar(flags, &f.headers, "header-env", "send a header with the value of a variable: `NAME=VARIABLE`")
 	flags.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` as Authorization: Bearer")
 	flags.StringVar(&f.dir, "dir", uploadDir(), "keep the tasks in `DIR`")
 	flags.StringVar(&f.progress, "progress", string(progress.ModeAuto),
 		"show it as `MODE`: auto, bar, plain, json or none")
-}
-
-func metadataVar(flags *pflag.FlagSet, to *map[string]string) {
-	flags.StringToStringVar(to, "metadata", nil, "give the server `NAME=VALUE`, too")
 }
 
 // run is stint upload.
@@ -163,8 +160,12 @@ func (f *uploadFlags) run(args []string) error {
 // config turns the flags and arguments into uploads. It reports every problem that it finds.
 func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	var errs [8]error
-	chunk, err := parseSize("chunk", f.chunk)
-	errs[0] = err
+	var chunk int64 // 0 is the default
+	if f.chunk != "" {
+		chunk, errs[0] = parseSize("chunk", f.chunk)
+	}
+	// Not the default of the flag, which the help shows: the URL may have a password.
+	f.to = cmp.Or(f.to, os.Getenv("STINT_UPLOAD_TO"))
 	rate, err := bytesPerSecond("rate", f.rate)
 	errs[1] = err
 	if f.to == "" {
@@ -342,7 +343,7 @@ func (f *uploadFlags) show() (upload.Show, error) {
 	case progress.ModeBar:
 		return &upload.Bars{W: f.err, Width: func() int { return width(f.err) }}, err
 	case progress.ModeJSON:
-		return &upload.JSON{W: f.out}, err
+		return &upload.JSON{W: f.streams}, err
 	case progress.ModeNone:
 		return upload.Silent{W: f.err}, err
 	default:

@@ -59,8 +59,20 @@ func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
 // files returns the logs for reading.
 func (l *logs) files() fs.FS { return l.root.FS() }
 
-// open opens the log of a task for another attempt, and writes a heading.
+// open opens the log of a task for another attempt, and writes a heading. Its errors are
+// [queue.Shortage]: what is wrong with the directory is no fault of the task.
 func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
+	log, err := l.openFor(t)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("the directory was removed; start the server again, which makes it: %w", err)
+	}
+	if err != nil {
+		return nil, queue.Shortage(fmt.Errorf("%s: %w", l.root.Name(), err))
+	}
+	return log, nil
+}
+
+func (l *logs) openFor(t *queue.Task) (io.WriteCloser, error) {
 	name := server.LogName(t.ID)
 	if err := l.shorten(name); err != nil {
 		return nil, err

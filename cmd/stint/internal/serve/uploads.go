@@ -55,6 +55,9 @@ const idleTimeout = 2 * time.Minute
 
 // openUploads opens the directory and the address of uploads.
 func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, err error) {
+	if err := checkUploadsDir(cfg.Dir, cfg.Uploads.Dir); err != nil {
+		return nil, err
+	}
 	u := &uploads{slots: stint.New(cfg.Uploads.Jobs, stint.Config{})}
 	to := receiver.Config{
 		MaxSize: cfg.Uploads.MaxSize, Quota: cfg.Uploads.Quota, Slots: &u.slots, Logger: cfg.Logger,

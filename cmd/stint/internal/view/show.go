@@ -121,14 +121,15 @@ func outOf(n, limit int) string {
 	return fmt.Sprintf("%d of %d", n, limit)
 }
 
-// Timeline prints the history of a task, one step per line.
+// Timeline prints the history of a task, one step per line. The last column is nearly whole,
+// since a reason ends with what to do.
 func Timeline(w io.Writer, t *queue.Task) error {
 	out := table(w)
 	_, _ = fmt.Fprintln(out, "\nTIME\tAFTER\tWHAT\tSTATE\tBY\t")
 	last := t.Submitted
 	for _, s := range t.Steps {
 		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			clock(s.At), Span(s.At.Sub(last)), s.On, s.To, orDash(Plain(s.By)), shorten(firstLine(s.Detail), workMax))
+			clock(s.At), Span(s.At.Sub(last)), s.On, s.To, orDash(Plain(s.By)), shorten(firstLine(s.Detail), 10*workMax))
 		last = s.At
 	}
 	return out.Flush()
