@@ -195,7 +195,7 @@ func (f *file) merge(meta map[string]string) (*upload, error) {
 	}
 	f.mu.Lock()
 	err := f.use()
-	done := f.ranges()
+	done := f.lanes.ranges()
 	f.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -206,28 +206,7 @@ func (f *file) merge(meta map[string]string) (*upload, error) {
 	}
 	u := f.newUpload(laneRecord{ID: newID(), Length: f.rec.Total, Metadata: meta}, -1)
 	u.offset = u.length
-	return u, f.publishAs(u)
-}
-
-// ranges returns the ranges that complete lanes cover, from the first byte to the one
-// after the last. The caller must hold mu.
-func (f *file) ranges() [][2]int64 {
-	all := [][2]int64{}
-	for _, u := range f.lanes {
-		if u != nil && u.offset == u.length && u.length > 0 {
-			all = append(all, [2]int64{u.start, u.start + u.length})
-		}
-	}
-	slices.SortFunc(all, func(a, b [2]int64) int { return int(min(max(a[0]-b[0], -1), 1)) })
-	joined := all[:0]
-	for _, next := range all {
-		if n := len(joined); n > 0 && joined[n-1][1] == next[0] {
-			joined[n-1][1] = next[1]
-			continue
-		}
-		joined = append(joined, next)
-	}
-	return joined
+	return u, publication{f, u}.run()
 }
 
 // plainList answers which ranges have arrived.
@@ -241,7 +220,7 @@ func (r *plainReceiver) plainList(w http.ResponseWriter, req *http.Request, name
 		Size     int64      `json:"size"`
 		Merged   bool       `json:"merged"`
 		Received [][2]int64 `json:"received"` // from, to (exclusive)
-	}{f.rec.Total, f.renamed, f.ranges()}
+	}{f.rec.Total, f.renamed, f.lanes.ranges()}
 	f.mu.Unlock()
 	if answer.Merged {
 		answer.Received = [][2]int64{{0, f.rec.Total}}

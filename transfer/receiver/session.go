@@ -80,7 +80,7 @@ func (s *session) enter() (before *session, err error) {
 			return nil, err
 		}
 	default:
-		f.users++ // of the receipt
+		f.users++ // of the receipt, which is not opened
 	}
 	s.u.writer = s
 	return nil, nil

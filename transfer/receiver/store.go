@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -92,18 +91,32 @@ func (s *store) all() []*file {
 	return all
 }
 
-// create makes a file with its first lanes: data, then journal, so that a crash leaves
-// data without a journal at most. The file has one user. If it fails, both are closed before
+// newFile returns a file that has nothing, and is not known to the store.
+func (s *store) newFile(id string, rec fileRecord) *file {
+	name := filepath.Join(s.work, id)
+	return &file{
+		store: s, id: id, rec: rec, touched: clock.Now(),
+		storage: storage{disk: s.disk, dataName: name, logName: name + logSuffix},
+	}
+}
+
+// create makes a file, with one lane or, if lane is nil, with none: data, then journal, so that a crash
+// leaves data without a journal at most. The file has one user. If it fails, both are closed before
 // they are removed, as a full disk would keep their space otherwise.
-func (s *store) create(id string, rec fileRecord, lanes ...laneRecord) (*file, error) {
-	f := &file{store: s, id: id, rec: rec, touched: clock.Now()}
+func (s *store) create(id string, rec fileRecord, lane *laneRecord) (*file, error) {
+	f := s.newFile(id, rec)
 	if s.cfg.MaxSize > 0 && rec.Total > s.cfg.MaxSize {
 		return nil, s.tooLarge()
 	}
-	if err := s.quota.reserve(f, max(rec.Total, 0)); err != nil {
+	size := max(rec.Total, 0)
+	if err := s.quota.reserve(f, size); err != nil {
 		return nil, err
 	}
-	if err := f.make(lanes); err != nil {
+	if lane != nil {
+		f.lanes = lanes{f.newUpload(*lane, 0)}
+	}
+	first := record{Version: journalVersion, Boot: bootID(), File: &f.rec, Lane: lane}
+	if err := f.create(size, first); err != nil {
 		f.close()
 		return nil, errors.Join(err, f.removeLocked())
 	}
@@ -120,8 +133,8 @@ func (s *store) register(f *file) {
 	if f.rec.Group != "" && (old == nil || !f.renamed || old.rec.Created.Before(f.rec.Created)) {
 		s.groups[f.rec.Group] = f
 	}
-	for _, u := range append(slices.Clone(f.lanes), f.final) {
-		if u != nil && u.id != "" {
+	for u := range f.uploads() {
+		if u.id != "" {
 			s.uploads[u.id] = u
 		}
 	}
@@ -135,10 +148,8 @@ func (s *store) unregister(f *file) {
 	if s.groups[f.rec.Group] == f {
 		delete(s.groups, f.rec.Group)
 	}
-	for _, u := range append(slices.Clone(f.lanes), f.final) {
-		if u != nil {
-			delete(s.uploads, u.id)
-		}
+	for u := range f.uploads() {
+		delete(s.uploads, u.id)
 	}
 }
 
