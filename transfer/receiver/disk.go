@@ -91,10 +91,13 @@ func (d disk) remove(name string) error {
 }
 
 // linkAndRemove is a rename that never replaces a file, for systems that have none. See
-// file.unlink for a crash in between.
+// publication.unlink for a crash in between.
 func linkAndRemove(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
 	}
-	return os.Remove(from)
+	if err := os.Remove(from); err != nil {
+		return errors.Join(err, os.Remove(to)) // after an error the file does not have its name
+	}
+	return nil
 }

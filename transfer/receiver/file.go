@@ -121,7 +121,7 @@ func (f *file) expire(now time.Time) error {
 	defer f.finishing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.gone || f.users > 0 || f.pinned || now.Sub(f.touched) < f.store.cfg.Expiry || (f.publish != nil && !f.announced) {
+	if f.gone || f.users > 0 || f.pinned || now.Sub(f.touched) < f.store.cfg.Expiry || f.renamed && !f.announced {
 		return nil
 	}
 	return f.removeLocked()

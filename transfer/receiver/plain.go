@@ -243,7 +243,7 @@ func (r *plainReceiver) plainCancel(w http.ResponseWriter, req *http.Request, na
 	f.interrupt(errUnknown)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.publish != nil && !f.announced {
+	if f.renamed && !f.announced {
 		return refuse(statusConflict, "the upload is being finished")
 	}
 	if err := f.removeLocked(); err != nil {

@@ -98,8 +98,8 @@ func (u *upload) cancel() error {
 		return errUnknown
 	case f.pinned || (f.concat != nil && f.publish == nil):
 		return refuse(statusConflict, "the upload is being concatenated")
-	case f.publish != nil && !f.announced:
-		return refuse(statusConflict, "the upload is being finished")
+	case f.renamed && !f.announced:
+		return refuse(statusConflict, "the upload is being finished; cancel it when that has ended")
 	}
 	left := 0
 	for lane := range f.lanes.all() {
