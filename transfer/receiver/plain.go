@@ -127,37 +127,53 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 		return err
 	}
 	defer f.abandon()
-	u, err := f.addLane(laneRecord{
+	s, err := r.takeChunk(w, req, f, laneRecord{
 		Start: offset, Length: req.ContentLength, Partial: true, Metadata: map[string]string{metaFilename: name},
 	})
 	if err != nil {
 		return err
 	}
-	s, err := r.take(w, req, u)
-	if err != nil {
-		return err
-	}
 	defer s.end()
-	if u.offset == u.length && u.length > 0 {
+	if s.u.offset == s.u.length && s.u.length > 0 {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
 	if err := r.receiveAll(req, &intake{session: s, body: req.Body, sum: sum, whole: true}); err != nil {
-		return errors.Join(err, u.dropUnless(errors.Is(err, errTakenOver)))
+		return errors.Join(err, s.u.drop(s))
 	}
 	w.WriteHeader(http.StatusCreated)
 	return nil
 }
 
-// dropUnless gives a chunk up, so that others may overlap it, unless another request is
-// going to send it.
-func (u *upload) dropUnless(taken bool) error {
-	if taken {
-		return nil
+// takeChunk makes a request the writer of a chunk. The request that wrote the chunk before gives it up if it
+// fails or is taken over: then the chunk begins anew.
+func (r *plainReceiver) takeChunk(
+	w http.ResponseWriter, req *http.Request, f *file, rec laneRecord,
+) (*session, error) {
+	for {
+		u, err := f.addLane(rec)
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.take(w, req, u)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, errUnknown) {
+			return nil, errors.Join(err, u.drop(nil))
+		}
 	}
+}
+
+// drop gives a chunk up that has not arrived, so that others may overlap it, unless another request than that
+// of by is its writer. by is nil if the caller is not the writer.
+func (u *upload) drop(by *session) error {
 	f := u.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if u.writer != by || f.lanes[u.number] != u || by == nil && u.offset == u.length {
+		return nil
+	}
 	f.lanes[u.number] = nil
 	return f.append(record{Drop: &u.number})
 }
