@@ -391,7 +391,8 @@ func TestOrigins(t *testing.T) {
 	const origin = "https://example.com"
 	a := s.want(s.do("OPTIONS", s.url, nil, "Origin", origin, "Access-Control-Request-Method", "PATCH"), 204,
 		"Access-Control-Allow-Origin", "https://example.com")
-	if !strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Upload-Offset") ||
+	allowed := a.Header.Get("Access-Control-Allow-Headers")
+	if !strings.Contains(allowed, "Upload-Offset") || !strings.Contains(allowed, "Authorization") ||
 		!strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "PATCH") {
 		t.Errorf("the preflight was answered %v", a.Header)
 	}
