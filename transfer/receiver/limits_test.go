@@ -216,6 +216,26 @@ func TestQuota(t *testing.T) {
 	s.create(1000)
 }
 
+// TestQuota_LengthWithoutRoom: a length that the disk has no room for takes nothing of the quota.
+func TestQuota_LengthWithoutRoom(t *testing.T) {
+	var fails atomic.Bool
+	s := open(t, receiver.WithFault(receiver.Config{Quota: 1000}, func(op string, _ int) (int, error) {
+		if op == "allocate" && fails.Load() {
+			return 0, syscall.ENOSPC
+		}
+		return 0, nil
+	}))
+	url := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	s.want(s.patch(url, 0, make([]byte, 100)), 204)
+	fails.Store(true)
+	s.want(s.patch(url, 100, nil, "Upload-Length", "900"), 507)
+	fails.Store(false)
+	if got := s.Reserved(); got != 100 {
+		t.Errorf("%d bytes are reserved, want 100", got)
+	}
+	s.create(900)
+}
+
 func TestFullDisk(t *testing.T) {
 	var fail func(op string, n int) (int, error)
 	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) { return fail(op, n) }))

@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"encoding/hex"
+	"errors"
 	"hash"
 )
 
@@ -70,13 +71,15 @@ func (u *upload) setLength(n int64) error {
 	if err := f.store.quota.reserve(f, n); err != nil {
 		return err
 	}
-	if err := f.disk.allocate(f.data, u.start+u.offset, n-u.offset); err != nil {
-		return err
-	}
+	err := f.disk.allocate(f.data, u.start+u.offset, n-u.offset)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.append(record{Length: &lengthRecord{Lane: u.number, Length: n}}); err != nil {
-		return err
+	if err == nil {
+		err = f.append(record{Length: &lengthRecord{Lane: u.number, Length: n}})
+	}
+	if err != nil { // a full disk may have reserved a part
+		f.store.quota.set(f, u.offset)
+		return errors.Join(err, f.data.Truncate(u.start+u.offset))
 	}
 	u.length = n
 	return nil
