@@ -120,7 +120,8 @@ func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
 	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others")
 	flags.IntVar(&f.lanes, "lanes", 1, "send `N` parts of a file at once, if the server can join them")
-	flags.StringVar(&f.chunk, "chunk", "8M", "send `SIZE` in each request, which is what an interruption costs at most")
+	flags.StringVar(&f.chunk, "chunk", "",
+		"send `SIZE` in each request, which is what an interruption costs at most (default: 16M; 8M of standard input)")
 	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each file, which is read once more")
 	flags.IntVar(&f.retries, "retries", retries, "try a file again up to `N` times, after the tries for each request")
 	flags.StringVar(&f.name, "name", "", "call the file `NAME` at the server; for one file")
@@ -164,7 +165,7 @@ func (f *uploadFlags) run(args []string) error {
 // config turns the flags and arguments into uploads. It reports every problem that it finds.
 func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	var errs [8]error
-	chunk, err := parseSize("chunk", f.chunk)
+	chunk, err := parseSize("chunk", cmp.Or(f.chunk, "0")) // 0 is the default of package transfer
 	errs[0] = err
 	rate, err := bytesPerSecond("rate", f.rate)
 	errs[1] = err
