@@ -70,13 +70,17 @@ func (d disk) replace(name string, content []byte) error {
 	if err := d.check("replace"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return err
+	err := os.WriteFile(fresh, content, 0o600)
+	if err == nil {
+		err = d.check("replaced")
 	}
-	if err := d.check("replaced"); err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(fresh, name)
 	}
-	return os.Rename(fresh, name)
+	if err != nil {
+		return errors.Join(err, d.remove(fresh))
+	}
+	return nil
 }
 
 // remove removes a file if there is one.
