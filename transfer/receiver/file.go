@@ -1,6 +1,8 @@
 package receiver
 
 import (
+	"errors"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"sync"
@@ -52,6 +54,18 @@ func (f *file) uploads() iter.Seq[*upload] {
 			yield(f.final)
 		}
 	}
+}
+
+// use opens data and journal until release. A file that was removed is unknown. The caller must hold mu.
+func (f *file) use() error {
+	if f.gone {
+		return errUnknown
+	}
+	err := f.storage.use()
+	if errors.Is(err, fs.ErrNotExist) {
+		return errUnknown
+	}
+	return err
 }
 
 // release ends a use.

@@ -264,7 +264,7 @@ func (h *history) restore() error {
 		f.store.register(f)
 		return nil
 	}
-	if err := f.use(); err != nil {
+	if err := f.storage.use(); err != nil {
 		return err
 	}
 	defer f.release()
