@@ -79,7 +79,7 @@ const churnSize = 3000
 // step makes a random request.
 func (c *churner) step() {
 	n := c.rnd.IntN(1000)
-	switch c.rnd.IntN(12) {
+	switch c.rnd.IntN(18) {
 	case 0:
 		c.created(c.tus("POST", "/files/", nil, 0, "Upload-Length", strconv.Itoa(churnSize)))
 	case 1:
@@ -105,6 +105,28 @@ func (c *churner) step() {
 		c.do("PUT", "/files/whole", bytes.NewReader(make([]byte, n)), n)
 	case 8:
 		c.do("PUT", "/files/whole", cutBody(make([]byte, n+10), n), n+10)
+	case 9:
+		at := c.rnd.IntN(3) * 1000
+		var body io.Reader = bytes.NewReader(make([]byte, 1000))
+		if n < 200 {
+			body = cutBody(make([]byte, 1000), n)
+		}
+		c.do("PUT", fmt.Sprintf("/files/chunks/%d?size=%d", at, churnSize), body, 1000)
+	case 10:
+		c.created(c.do("POST", "/files/chunks/merge", nil, 0))
+	case 11:
+		c.do([]string{"GET", "DELETE"}[n%2], "/files/chunks/", nil, 0)
+	case 12:
+		c.created(c.do("PUT", "/files/draft", bytes.NewReader(make([]byte, n)), n, "Upload-Complete",
+			[]string{"?0", "?1"}[n%2]))
+	case 13:
+		url := c.urls.pick(n)
+		head := c.do("HEAD", url, nil, 0, "Upload-Draft-Interop-Version", "8")
+		c.do("PATCH", url, bytes.NewReader(make([]byte, n)), n, "Upload-Draft-Interop-Version", "8", "Upload-Offset",
+			head.Header().Get("Upload-Offset"), "Upload-Complete", []string{"?0", "?1"}[n%2],
+			"Content-Type", "application/partial-upload")
+	case 14:
+		c.do("GET", c.urls.pick(n), nil, 0)
 	default:
 		url := c.urls.pick(n)
 		head := c.tus("HEAD", url, nil, 0)
