@@ -67,7 +67,7 @@ package receiver
 //
 //   - receiver.go: Receiver, Open, Close, the choice of the protocol
 //   - store.go: the files of a directory and their uploads, the lock
-//   - quota.go: the bytes of unfinished uploads
+//   - quota.go: the number and the bytes of unfinished uploads
 //   - sweep.go: what expires
 //   - requests.go: what the protocols share
 //   - config.go: Config, and Upload, which the hook gets

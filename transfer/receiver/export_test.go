@@ -33,6 +33,14 @@ func (r *Receiver) Reserved() int64 {
 	return q.reserved
 }
 
+// Unfinished returns the number of unfinished uploads.
+func (r *Receiver) Unfinished() int {
+	q := &r.store.quota
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.uploads
+}
+
 // WithFault returns a configuration with faults of the disk: see disk.fault.
 func WithFault(cfg Config, fault func(op string, bytes int) (done int, err error)) Config {
 	cfg.disk.fault = fault
@@ -42,6 +50,12 @@ func WithFault(cfg Config, fault func(op string, bytes int) (done int, err error
 // WithInterval returns a configuration with another time between interim answers.
 func WithInterval(cfg Config, interval time.Duration) Config {
 	cfg.interval = interval
+	return cfg
+}
+
+// WithUploadsMax returns a configuration with another number of unfinished uploads.
+func WithUploadsMax(cfg Config, most int) Config {
+	cfg.uploadsMax = most
 	return cfg
 }
 

@@ -38,7 +38,7 @@ type file struct {
 	pinned    bool // a part of a concatenation
 	touched   time.Time
 
-	reserved int64 // of the quotas; guarded by quota.mu
+	share share // of the quota
 }
 
 // uploads yields the uploads of the file: its lanes, and the whole if that has an ID of its own. The
@@ -95,8 +95,12 @@ func (f *file) addLane(rec laneRecord) (*upload, error) {
 	if u, err := f.lanes.at(rec.Start, end); u != nil || err != nil {
 		return u, err
 	}
+	if err := f.store.quota.count(f); err != nil {
+		return nil, err
+	}
 	u := f.newUpload(rec, len(f.lanes))
 	if err := f.append(record{Lane: &rec}); err != nil {
+		f.store.quota.uncount(f)
 		return nil, err
 	}
 	f.lanes = append(f.lanes, u)
@@ -115,11 +119,17 @@ func (f *file) arrived() error {
 	return f.lanes.arrived()
 }
 
+// dropLane gives up a lane, whose record the caller appends. The caller must hold mu.
+func (f *file) dropLane(u *upload) {
+	f.lanes[u.number] = nil
+	f.store.quota.uncount(f)
+}
+
 // removeLocked removes the file with its uploads.
 func (f *file) removeLocked() error {
 	f.gone = true
 	f.store.unregister(f)
-	f.store.quota.set(f, 0)
+	f.store.quota.release(f)
 	if f.concat != nil && f.publish == nil {
 		f.concat.unpin()
 	}

@@ -31,6 +31,14 @@ func (l lanes) first() *upload {
 	return nil
 }
 
+// count returns the number of lanes that were not cancelled.
+func (l lanes) count() (n int) {
+	for range l.all() {
+		n++
+	}
+	return n
+}
+
 // at returns the lane that has just a range, which ends before end, or nil if no lane overlaps the range.
 func (l lanes) at(start, end int64) (*upload, error) {
 	for u := range l.all() {

@@ -236,6 +236,35 @@ func TestQuota_LengthWithoutRoom(t *testing.T) {
 	s.create(900)
 }
 
+// TestUnfinishedUploadsAreBounded: uploads without bytes take nothing of a quota, and memory all the same. Parts
+// count, too. Finished and removed ones do not.
+func TestUnfinishedUploadsAreBounded(t *testing.T) {
+	const most, full = 4, http.StatusInsufficientStorage
+	s := open(t, receiver.WithUploadsMax(receiver.Config{}, most))
+	part := func(at int) answer {
+		return s.tus("POST", s.url, nil, "Upload-Length", "1", "Upload-Concat", "partial", "Upload-Metadata",
+			"part-of "+b64(fmt.Sprintf("0123456789abcdef %d 100", at)))
+	}
+	first := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	s.create(10)
+	s.want(part(0), 201)
+	s.want(part(1), 201)
+	s.want(part(1), 201) // the same one
+	s.want(part(2), full)
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "10"), full)
+	s.want(s.do("PUT", "/files/a/0?size=10", strings.NewReader("abc")), full)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), full)
+	s.want(s.patch(first, 0, []byte("abc"), "Upload-Length", "3"), 204)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), 201)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), 201)
+	s.create(10)
+	s.Close()
+	s = openIn(t, s.dir, receiver.WithUploadsMax(receiver.Config{}, most))
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "10"), full)
+	s.Sweep(far())
+	s.create(10)
+}
+
 func TestFullDisk(t *testing.T) {
 	var fail func(op string, n int) (int, error)
 	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) { return fail(op, n) }))

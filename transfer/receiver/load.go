@@ -282,7 +282,7 @@ func (h *history) restore() error {
 		}
 	}
 	f.store.register(f)
-	f.store.quota.set(f, h.bytes())
+	f.store.quota.restore(f, h.lanes.count(), h.bytes())
 	if f.publish != nil || h.isComplete() {
 		f.finishing.Lock()
 		defer f.finishing.Unlock()

@@ -171,10 +171,10 @@ func (u *upload) drop(by *session) error {
 	f := u.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if u.writer != by || f.lanes[u.number] != u || by == nil && u.offset == u.length {
+	if f.gone || u.writer != by || f.lanes[u.number] != u || by == nil && u.offset == u.length {
 		return nil
 	}
-	f.lanes[u.number] = nil
+	f.dropLane(u)
 	return f.append(record{Drop: &u.number})
 }
 

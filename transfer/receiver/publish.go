@@ -173,6 +173,6 @@ func (p publication) placed() {
 	p.mu.Lock()
 	p.renamed, p.touched = true, clock.Now()
 	p.mu.Unlock()
-	p.store.quota.set(p.file, 0)
+	p.store.quota.release(p.file)
 	p.store.register(p.file)
 }

@@ -47,7 +47,9 @@ func newStore(dir string, cfg Config) *store {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &store{
 		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: cfg.disk, ctx: ctx, cancel: cancel,
-		quota:   quota{total: cfg.Quota, perKey: cfg.KeyQuota, byKey: map[string]int64{}},
+		quota: quota{
+			total: cfg.Quota, perKey: cfg.KeyQuota, uploadsMax: cfg.uploadsMax, byKey: map[string]int64{},
+		},
 		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{},
 	}
 }
@@ -120,12 +122,16 @@ func (s *store) create(id string, rec fileRecord, lane *laneRecord) (*file, erro
 	if s.cfg.MaxSize > 0 && rec.Total > s.cfg.MaxSize {
 		return nil, s.tooLarge()
 	}
+	if lane != nil {
+		if err := s.quota.count(f); err != nil {
+			return nil, err
+		}
+		f.lanes = lanes{f.newUpload(*lane, 0)}
+	}
 	size := max(rec.Total, 0)
 	if err := s.quota.reserve(f, size); err != nil {
+		s.quota.release(f)
 		return nil, err
-	}
-	if lane != nil {
-		f.lanes = lanes{f.newUpload(*lane, 0)}
 	}
 	first := record{Version: journalVersion, Boot: bootID(), File: &f.rec, Lane: lane}
 	if err := f.create(size, first); err != nil {

@@ -104,19 +104,13 @@ func (u *upload) cancel() error {
 	case f.renamed && !f.announced:
 		return refuse(statusConflict, "the upload is being finished; cancel it when that has ended")
 	}
-	left := 0
-	for lane := range f.lanes.all() {
-		if lane != u {
-			left++
-		}
-	}
-	if f.publish != nil || u.number < 0 || left == 0 {
+	if f.publish != nil || u.number < 0 || f.lanes.count() == 1 {
 		return f.removeLocked()
 	}
 	if err := f.append(record{Drop: &u.number}); err != nil {
 		return err
 	}
-	f.lanes[u.number] = nil
+	f.dropLane(u)
 	f.store.mu.Lock()
 	delete(f.store.uploads, u.id)
 	f.store.mu.Unlock()
