@@ -351,8 +351,10 @@ func TestE2_AddRefuses(t *testing.T) {
 		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
 		"lanes":        {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
 		"a chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
-		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},
-		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: pair("sha256")}, queue.ErrInvalid},
+		// 10,000 chunks of 2⁶⁰ bytes are 0 bytes modulo 2⁶⁴, by which the attempt divided.
+		"a large chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: 1 << 60}, queue.ErrInvalid},
+		"metadata":           {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},
+		"own metadata":       {transfer.Upload{Path: path, To: good.To, Metadata: pair("sha256")}, queue.ErrInvalid},
 	} {
 		if _, err := transfer.Add(t.Context(), r.queue, queue.Options{}, good, test.upload); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v; want %v", name, err, test.want)
