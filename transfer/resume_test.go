@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -236,6 +238,45 @@ func TestE4_RequestsThatAreRepeated(t *testing.T) {
 				t.Error("no request was repeated")
 			}
 		})
+	}
+}
+
+// An empty file arrives once, also if the answers to its requests are lost, and if the server can only take files
+// whose length is known.
+func TestE4_EmptyFileArrivesOnce(t *testing.T) {
+	for _, extensions := range []string{allExtensions, "creation,checksum"} {
+		r := newRig(t, transfer.Config{})
+		r.server.extensions = extensions
+		lost := make(map[string]bool) // methods; guarded by mu
+		var mu sync.Mutex
+		r.server.fault = func(_ http.ResponseWriter, req *http.Request) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if req.Method == http.MethodOptions || lost[req.Method] || extensions != allExtensions {
+				return false
+			}
+			lost[req.Method] = true
+			if req.Method == http.MethodPost {
+				r.server.serveEndpoint(httptest.NewRecorder(), req)
+			} else {
+				r.server.patch(httptest.NewRecorder(), req, r.server.at(req.URL.Path))
+			}
+			panic(http.ErrAbortHandler)
+		}
+		id := r.add("a", nil, transfer.Upload{Verify: true}, queue.Options{MaxAttempts: 1})
+		r.run(1)
+		r.wait(id, queue.Succeeded)
+		r.server.mu.Lock()
+		complete := 0
+		for _, u := range r.server.uploads {
+			if u.length == 0 {
+				complete++
+			}
+		}
+		r.server.mu.Unlock()
+		if complete != 1 {
+			t.Errorf("%s: the server has %d files; requests %q", extensions, complete, r.server.requests)
+		}
 	}
 }
 
