@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,9 +32,14 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(profile) //nolint:errcheck // Chromium may still write while it ends
+	defer os.RemoveAll(profile)           //nolint:errcheck // Chromium may still write while it ends
+	temp := filepath.Join(profile, "tmp") // Chromium does not remove what it has in its directory of temporary files
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		return 1, err
+	}
 	allocator, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(patience),
+		chromedp.Env("TMPDIR="+temp),
 		chromedp.NoSandbox, // Chromium refuses to run as root otherwise
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"), // the tests stay on this machine
 		chromedp.Flag("no-proxy-server", true),

@@ -347,6 +347,24 @@ func TestE1_Token(t *testing.T) {
 	}
 }
 
+// An empty file arrives, is finished by a request that can be repeated, and is not sent again.
+func TestE4_EmptyFileInBrowser(t *testing.T) {
+	s := serve(t, fast, browser.Config{})
+	path := s.file("empty.txt", 0)
+	b := s.open(1280)
+	b.add(path)
+	b.is("empty.txt", "succeeded")
+	s.received(path)
+	if n := s.methods(http.MethodPatch); n != 1 {
+		t.Errorf("%d requests finish the file, want 1", n)
+	}
+	b.run(chromedp.Reload())
+	b.await("an empty list", `document.querySelector("#summary").textContent === "No files yet."`)
+	b.add(path)
+	b.is("empty.txt", "succeeded")
+	s.received(path)
+}
+
 // A file that changes after it was chosen ends in error, and has to be chosen again.
 func TestE4_FileChangesInBrowser(t *testing.T) {
 	s := serve(t, still, browser.Config{})

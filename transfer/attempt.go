@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -271,6 +272,11 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 	if !slices.Equal(created, p.urls()) && (p.layout.chunks() > 1 || a.can.Durable) {
 		defer a.sync(ctx)()
 	}
+	if a.lengthLater(p) {
+		if err := a.sendLength(ctx, p); err != nil {
+			return "", err
+		}
+	}
 	if err := eachLane(ctx, p, a.send); err != nil {
 		return "", err
 	}
@@ -341,10 +347,32 @@ func (a *attempt) complete(ctx context.Context, p *plan) (at string, err error) 
 	return at, err
 }
 
+// lengthLater reports whether a file is created without its length. That of an empty file would complete it, and a
+// creation whose answer is lost would make two files.
+func (a *attempt) lengthLater(p *plan) bool {
+	return p.layout.size == 0 && a.can.Deferred && !a.can.Commit
+}
+
+// sendLength completes an empty file that was created without its length. The request can be repeated.
+func (a *attempt) sendLength(ctx context.Context, p *plan) error {
+	piece := &protocol.Piece{Sums: a.can.Sums}
+	if a.can.SHA256 {
+		none := sha256.Sum256(nil)
+		piece.SHA256 = none[:]
+	}
+	return a.repeated(ctx, func() error {
+		if err := a.source.unchanged(); err != nil {
+			return fmt.Errorf("%w: %w", errRead, err)
+		}
+		_, err := a.transmit(ctx, p, p.lanes[0], piece, &part{source: a.source})
+		return err
+	})
+}
+
 // file describes the file of a plan for the server.
 func (a *attempt) file(p *plan) *protocol.File {
 	size := p.layout.size
-	if a.source == nil {
+	if a.source == nil || a.lengthLater(p) {
 		size = -1
 	}
 	return &protocol.File{

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -75,8 +76,11 @@ func (c Config) validate() error {
 }
 
 // transport returns the default transport with as many idle connections as many lanes need,
-// and with buffers that are larger than those for small requests.
-func transport() http.RoundTripper {
+// and with buffers that are larger than those for small requests. All configurations without a Client share it, so
+// that calls of [Terminate] use the same connections.
+//
+//nolint:gochecknoglobals // a default, as http.DefaultTransport
+var transport = sync.OnceValue(func() http.RoundTripper {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // a program has replaced it
 		return http.DefaultTransport
@@ -89,4 +93,4 @@ func transport() http.RoundTripper {
 	t.MaxIdleConnsPerHost, t.MaxIdleConns = idleMax, idleMax
 	t.WriteBufferSize = buffer
 	return t
-}
+})

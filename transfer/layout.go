@@ -10,6 +10,9 @@ const (
 	// MaxChunks is the largest number of chunks of a file. The chunks of a file that would
 	// have more are larger than its ChunkSize, by a whole number of times.
 	MaxChunks = 10_000
+	// MaxChunkSize is the largest [Upload.ChunkSize]: 5 GiB, the largest part of S3. Chunks of
+	// files of more than MaxChunks times as much are larger.
+	MaxChunkSize = 5 << 30
 	// MaxLanes is the largest number of lanes of an upload.
 	MaxLanes = 16
 )

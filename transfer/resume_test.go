@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -239,6 +241,45 @@ func TestE4_RequestsThatAreRepeated(t *testing.T) {
 	}
 }
 
+// An empty file arrives once, also if the answers to its requests are lost, and if the server can only take files
+// whose length is known.
+func TestE4_EmptyFileArrivesOnce(t *testing.T) {
+	for _, extensions := range []string{allExtensions, "creation,checksum"} {
+		r := newRig(t, transfer.Config{})
+		r.server.extensions = extensions
+		lost := make(map[string]bool) // methods; guarded by mu
+		var mu sync.Mutex
+		r.server.fault = func(_ http.ResponseWriter, req *http.Request) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if req.Method == http.MethodOptions || lost[req.Method] || extensions != allExtensions {
+				return false
+			}
+			lost[req.Method] = true
+			if req.Method == http.MethodPost {
+				r.server.serveEndpoint(httptest.NewRecorder(), req)
+			} else {
+				r.server.patch(httptest.NewRecorder(), req, r.server.at(req.URL.Path))
+			}
+			panic(http.ErrAbortHandler)
+		}
+		id := r.add("a", nil, transfer.Upload{Verify: true}, queue.Options{MaxAttempts: 1})
+		r.run(1)
+		r.wait(id, queue.Succeeded)
+		r.server.mu.Lock()
+		complete := 0
+		for _, u := range r.server.uploads {
+			if u.length == 0 {
+				complete++
+			}
+		}
+		r.server.mu.Unlock()
+		if complete != 1 {
+			t.Errorf("%s: the server has %d files; requests %q", extensions, complete, r.server.requests)
+		}
+	}
+}
+
 // Answers that no repetition can help end the upload at once, with what to do about it.
 func TestE4_PermanentFailures(t *testing.T) {
 	for status, remedy := range map[int]string{
@@ -351,8 +392,10 @@ func TestE2_AddRefuses(t *testing.T) {
 		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
 		"lanes":        {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
 		"a chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
-		"metadata":     {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},
-		"own metadata": {transfer.Upload{Path: path, To: good.To, Metadata: pair("sha256")}, queue.ErrInvalid},
+		// 10,000 chunks of 2⁶⁰ bytes are 0 bytes modulo 2⁶⁴, by which the attempt divided.
+		"a large chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: 1 << 60}, queue.ErrInvalid},
+		"metadata":           {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},
+		"own metadata":       {transfer.Upload{Path: path, To: good.To, Metadata: pair("sha256")}, queue.ErrInvalid},
 	} {
 		if _, err := transfer.Add(t.Context(), r.queue, queue.Options{}, good, test.upload); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v; want %v", name, err, test.want)

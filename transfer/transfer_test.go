@@ -181,7 +181,8 @@ func TestE4_FilesArriveInChunks(t *testing.T) {
 		extensions    string
 		patches, made int // requests
 	}{
-		{name: "empty", made: 1},
+		{name: "empty", patches: 1, made: 1}, // the request has the length
+		{name: "empty, with its length", extensions: "creation", made: 1},
 		{name: "one byte", size: 1, patches: 1, made: 1},
 		{name: "one chunk", size: chunkSize, patches: 1, made: 1},
 		{name: "one byte more", size: chunkSize + 1, patches: 2, made: 1},
@@ -221,7 +222,7 @@ func TestE4_FilesArriveInChunks(t *testing.T) {
 				t.Errorf("%d POST requests; want %d", n, test.made)
 			}
 			seen, err := transfer.Of(task)
-			done := slices.Repeat([]transfer.ChunkState{transfer.ChunkDone}, test.patches)
+			done := slices.Repeat([]transfer.ChunkState{transfer.ChunkDone}, min(test.patches, test.size))
 			if err != nil || seen.Done != int64(test.size) || !slices.Equal(seen.Chunks, done) || seen.URL != result.URL {
 				t.Errorf("the list says %+v, error %v", seen, err)
 			}

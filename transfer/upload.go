@@ -47,7 +47,7 @@ type Upload struct {
 	// Name is the name of the file for the server and for people; "" is the last part of
 	// Path.
 	Name string `json:"name,omitempty"`
-	// ChunkSize is the number of bytes of a request; 0 is [DefaultChunkSize]. A file of
+	// ChunkSize is the number of bytes of a request, up to [MaxChunkSize]; 0 is [DefaultChunkSize]. A file of
 	// more than [MaxChunks] chunks has larger ones. Choose smaller chunks for connections
 	// that break often, since a chunk with a checksum is kept by the server as a whole or
 	// not at all.
@@ -129,9 +129,9 @@ func (u *Upload) validate() error {
 		errs = append(errs, fmt.Errorf("to %q is not an s3:// URL; Endpoint, Region and Profile are for those",
 			redacted(u.To)))
 	}
-	if u.ChunkSize < 0 || u.Lanes < 0 || u.Lanes > MaxLanes {
-		errs = append(errs, fmt.Errorf("ChunkSize is %d and Lanes %d; they are 0 for the default, or more, and there are "+
-			"at most %d lanes", u.ChunkSize, u.Lanes, MaxLanes))
+	if u.ChunkSize < 0 || u.ChunkSize > MaxChunkSize || u.Lanes < 0 || u.Lanes > MaxLanes {
+		errs = append(errs, fmt.Errorf("ChunkSize is %d and Lanes %d; they are 0 for the default, or more: up to %d bytes "+
+			"and %d lanes", u.ChunkSize, u.Lanes, int64(MaxChunkSize), MaxLanes))
 	}
 	for name, variable := range u.HeaderEnv {
 		if name == "" || !strings.HasPrefix(variable, HeaderEnvPrefix) {

@@ -168,6 +168,21 @@ func TestE4_UploadsArrive(t *testing.T) {
 	}
 }
 
+// Without --chunk, a file has the chunks of package transfer.
+func TestE4_UploadInUsualChunks(t *testing.T) {
+	t.Parallel()
+	r := receive(t, "--uploads-rate", "1MiB/s")
+	r.file("big.bin", transfer.DefaultChunkSize+1)
+	u := r.uploads("big.bin")
+	start(t, u)
+	all := r.await("chunks", func(all []transfer.Transfer) bool { return len(all) == 1 && len(all[0].Chunks) > 0 })
+	if n := len(all[0].Chunks); n != 2 {
+		t.Errorf("a file of one chunk and one byte has %d chunks", n)
+	}
+	_ = u.Process.Kill()
+	_ = u.Wait()
+}
+
 // Both sides are killed in the middle, and the same command completes the file.
 func TestE4_UploadContinuesAfterKills(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,8 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +90,22 @@ func TestE4_UploadsToS3(t *testing.T) {
 		}
 	}
 	b.noSecrets()
+}
+
+// Files of the same name would be the same object, of which one is left: they are refused before anything is sent.
+func TestE4_UploadsToS3HaveNamesOfTheirOwn(t *testing.T) {
+	b := newBucket(t)
+	b.file("photos/may/1.jpg", 1000)
+	b.file("photos/june/1.jpg", 2000)
+	u := b.upload("photos")
+	for _, path := range []string{"photos/june/1.jpg", "photos/may/1.jpg"} {
+		if u.status != 125 || !strings.Contains(u.stderr, path) {
+			t.Errorf("%+v", u)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(b.objects, "new", "1.jpg")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was sent: %v", err)
+	}
 }
 
 // noSecrets checks that no file of the uploads has the secret key.

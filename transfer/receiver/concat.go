@@ -2,7 +2,6 @@ package receiver
 
 import (
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 
@@ -53,24 +52,25 @@ func (f *file) join(parts []string, meta map[string]string) (*upload, error) {
 	}
 	defer f.release()
 	if concat == nil {
-		if final, err = f.beginConcat(parts, meta); err != nil {
+		if concat, err = f.beginConcat(parts, meta); err != nil {
 			return nil, err
 		}
+		final = f.final
 	}
-	if err := f.arrived(); err != nil {
+	if err := concat.arrived(); err != nil {
 		return nil, err
 	}
-	if err := f.absorb(); err != nil {
+	if err := concat.absorb(); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	final.offset = final.length
 	f.mu.Unlock()
-	return final, f.publishAs(final)
+	return final, publication{f, final}.run()
 }
 
 // beginConcat checks the parts, and journals that the file is going to have them.
-func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, error) {
+func (f *file) beginConcat(parts []string, meta map[string]string) (*concatenation, error) {
 	s := f.store
 	s.groupsMu.Lock() // two concatenations do not share parts
 	defer s.groupsMu.Unlock()
@@ -111,10 +111,7 @@ func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, err
 	if err := f.append(record{Concat: &rec}); err != nil {
 		return nil, err
 	}
-	f.concat, f.absorbed, f.touched = &rec, 1, clock.Now()
-	if f.rec.Group != "" {
-		f.absorbed = len(parts)
-	}
+	f.concat, f.touched = f.newConcatenation(rec), clock.Now()
 	f.final = f.newUpload(rec.Final, -1)
 	delete(files, f)
 	for p := range files {
@@ -125,7 +122,7 @@ func (f *file) beginConcat(parts []string, meta map[string]string) (*upload, err
 	s.mu.Lock()
 	s.uploads[f.final.id] = f.final
 	s.mu.Unlock()
-	return f.final, nil
+	return f.concat, nil
 }
 
 // whole returns the range of a part, which must be complete and must not be used by
@@ -147,32 +144,48 @@ func (u *upload) whole(first bool) (start, length int64, err error) {
 	return u.start, u.length, nil
 }
 
+// concatenation is the making of one file of parts. The lanes of a group are in place from the
+// beginning; other parts are files of their own, which are appended to the first one and removed, one by one.
+// Its record is in the journal before the first part is taken, so that the same request continues after an
+// error or a crash. The caller of its methods must hold finishing of the file, except for unpin.
+type concatenation struct {
+	concatRecord // does not change
+
+	file     *file // the first part, or the group
+	absorbed int   // parts that the file has, all synced; guarded by file.mu, and changed under finishing only
+}
+
+// newConcatenation returns a concatenation of which the file has what it begins with.
+func (f *file) newConcatenation(rec concatRecord) *concatenation {
+	c := &concatenation{concatRecord: rec, file: f, absorbed: 1}
+	if f.rec.Group != "" {
+		c.absorbed = len(rec.Parts)
+	}
+	return c
+}
+
+// others returns the IDs of the parts that were files of their own.
+func (c *concatenation) others() []string {
+	if c.file.rec.Group != "" {
+		return nil
+	}
+	return c.Parts[1:]
+}
+
 // arrived checks that the file's own lanes and the parts that it is going to absorb are
 // complete: a loss of power may have cost bytes of them since the concatenation began. Their
 // client may send these again.
-func (f *file) arrived() error {
-	if err := f.lanesArrived(); err != nil {
+func (c *concatenation) arrived() error {
+	if err := c.file.arrived(); err != nil {
 		return err
 	}
-	for _, id := range f.concat.Parts[f.absorbed:] {
-		part, err := f.store.find(id)
+	for _, id := range c.Parts[c.absorbed:] {
+		part, err := c.file.store.find(id)
 		if err != nil {
 			return err
 		}
-		if err := part.file.lanesArrived(); err != nil {
+		if err := part.file.arrived(); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// lanesArrived checks that all lanes of the file are complete.
-func (f *file) lanesArrived() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, u := range f.lanes {
-		if u != nil && u.offset != u.length {
-			return refuse(statusConflict, "upload %s has only %d of its %d bytes; send the rest", u.id, u.offset, u.length)
 		}
 	}
 	return nil
@@ -180,54 +193,34 @@ func (f *file) lanesArrived() error {
 
 // absorb appends the parts that the file does not have yet. Each is durable in the file
 // before it is removed.
-func (f *file) absorb() error {
-	for i := f.absorbed; i < len(f.concat.Parts); i++ { // changes only under finishing
-		part, err := f.store.find(f.concat.Parts[i])
+func (c *concatenation) absorb() error {
+	f := c.file
+	for i := c.absorbed; i < len(c.Parts); i++ {
+		part, err := f.store.find(c.Parts[i])
 		if err != nil {
 			return err
 		}
-		from := f.concat.Ends[i-1]
-		if err := f.copyPart(part.file, from, f.concat.Ends[i]-from); err != nil {
+		from := c.Ends[i-1]
+		if err := f.copyFrom(f.store.ctx, part.file.dataName, from, c.Ends[i]-from); err != nil {
 			return err
 		}
 		f.mu.Lock()
 		err = f.append(record{Absorb: i + 1})
 		if err == nil {
-			err = f.store.disk.sync(f.log)
+			err = f.disk.sync(f.log)
 		}
 		if err == nil {
-			f.absorbed, f.touched = i+1, clock.Now()
+			c.absorbed, f.touched = i+1, clock.Now()
 		}
 		f.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		if err := part.file.absorbedBy(f, f.concat.Ends[i]); err != nil {
+		if err := part.file.absorbedBy(f, c.Ends[i]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (f *file) copyPart(part *file, offset, length int64) error {
-	data, err := os.Open(part.dataName())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = data.Close() }()
-	if err := f.store.disk.allocate(f.data, offset, length); err != nil {
-		return err
-	}
-	const piece = 64 << 20 // so that Close waits for that at most
-	for at := int64(0); at < length; at += piece {
-		if f.store.ctx.Err() != nil {
-			return errClosing
-		}
-		if err := f.store.disk.copyRange(f.data, offset+at, data, at, min(piece, length-at)); err != nil {
-			return err
-		}
-	}
-	return f.store.disk.sync(f.data)
 }
 
 // absorbedBy removes a part that is in another file, which has size bytes now.
@@ -239,39 +232,34 @@ func (f *file) absorbedBy(whole *file, size int64) error {
 	return err
 }
 
-// resumeConcat reserves the parts of a concatenation that a former process has begun: the
+// resume reserves the parts of a concatenation that a former process has begun: the
 // client's next request for it continues. What is in the file already is removed.
-func (f *file) resumeConcat() error {
-	if f.concat == nil || f.rec.Group != "" {
-		return nil
-	}
-	for i, id := range f.concat.Parts[1:] {
+func (c *concatenation) resume() error {
+	f := c.file
+	for i, id := range c.others() {
 		u, err := f.store.find(id)
 		if err != nil {
 			continue // removed
 		}
-		if i+1 >= f.absorbed && f.publish == nil {
+		if i+1 >= c.absorbed && f.publish == nil {
 			u.file.pinned = true
 			continue
 		}
-		if err := u.file.absorbedBy(f, f.concat.Ends[i+1]); err != nil {
+		if err := u.file.absorbedBy(f, c.Ends[i+1]); err != nil {
 			return err
 		}
 	}
-	if f.publish == nil {
-		f.store.quota.set(f, f.concat.Ends[f.absorbed-1])
+	if len(c.others()) > 0 && f.publish == nil {
+		f.store.quota.set(f, c.Ends[c.absorbed-1])
 	}
 	return nil
 }
 
-// unpin lets the parts of a concatenation that is given up expire. The caller must hold mu.
+// unpin lets the parts of a concatenation that is given up expire. The caller must hold mu of the file.
 // Parts never wait for the file that takes them, so their mutexes may be taken too.
-func (f *file) unpin() {
-	if f.concat == nil || f.rec.Group != "" || f.publish != nil {
-		return
-	}
-	for _, id := range f.concat.Parts[1:] {
-		if u, err := f.store.find(id); err == nil {
+func (c *concatenation) unpin() {
+	for _, id := range c.others() {
+		if u, err := c.file.store.find(id); err == nil {
 			u.file.mu.Lock()
 			u.file.pinned = false
 			u.file.mu.Unlock()

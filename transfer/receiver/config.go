@@ -56,8 +56,9 @@ type Config struct {
 	// Logger receives internal errors; nil discards them.
 	Logger *slog.Logger
 
-	disk     disk          // tests have faults in it
-	interval time.Duration // tests have another progressEvery
+	disk       disk          // tests have faults in it
+	interval   time.Duration // tests have another progressEvery
+	uploadsMax int           // tests have another uploadsMax
 }
 
 // Upload is a finished upload.
@@ -80,6 +81,7 @@ func (c Config) withDefaults() Config {
 	c.Expiry = cmp.Or(c.Expiry, 24*time.Hour)
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, time.Minute)
 	c.interval = cmp.Or(c.interval, progressEvery)
+	c.uploadsMax = cmp.Or(c.uploadsMax, uploadsMax)
 	if c.Key == nil {
 		c.Key = func(*http.Request) string { return "" }
 	}

@@ -14,6 +14,7 @@ var (
 		uploadComplete, uploadLimit, draftVersion,
 	}
 	acceptedTable = []string{
+		"Authorization", // for the access check in front of the receiver: "*" would not cover it
 		"Content-Type", "Content-Disposition", "Content-Digest", "Repr-Digest", "X-HTTP-Method-Override", "X-Requested-With",
 		tusResumable, uploadOffset, uploadLength, uploadMetadata, uploadDefer, uploadConcat, uploadChecksum,
 		uploadComplete, draftVersion,

@@ -56,16 +56,6 @@ func (d disk) sync(f *os.File) error {
 	return f.Sync()
 }
 
-// syncDir makes the names in a directory survive a loss of power.
-func (d disk) syncDir(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	return d.sync(f)
-}
-
 // rename gives a file another name, unless a file has it: then the error is [os.ErrExist].
 func (d disk) rename(from, to string) error {
 	if err := d.check("rename"); err != nil {
@@ -80,13 +70,17 @@ func (d disk) replace(name string, content []byte) error {
 	if err := d.check("replace"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return err
+	err := os.WriteFile(fresh, content, 0o600)
+	if err == nil {
+		err = d.check("replaced")
 	}
-	if err := d.check("replaced"); err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(fresh, name)
 	}
-	return os.Rename(fresh, name)
+	if err != nil {
+		return errors.Join(err, d.remove(fresh))
+	}
+	return nil
 }
 
 // remove removes a file if there is one.
@@ -101,10 +95,13 @@ func (d disk) remove(name string) error {
 }
 
 // linkAndRemove is a rename that never replaces a file, for systems that have none. See
-// file.unlink for a crash in between.
+// publication.unlink for a crash in between.
 func linkAndRemove(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err
 	}
-	return os.Remove(from)
+	if err := os.Remove(from); err != nil {
+		return errors.Join(err, os.Remove(to)) // after an error the file does not have its name
+	}
+	return nil
 }

@@ -98,3 +98,6 @@ func inode(info fs.FileInfo) uint64 {
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
+
+// isTooLarge reports whether an error says that a file system has no files of a size.
+func isTooLarge(err error) bool { return errors.Is(err, unix.EFBIG) }

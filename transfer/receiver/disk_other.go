@@ -40,3 +40,6 @@ func inode(fs.FileInfo) uint64 { return 0 }
 
 // isFull cannot tell a full disk from other errors.
 func isFull(error) bool { return false }
+
+// isTooLarge cannot tell a size that the file system does not have from other errors.
+func isTooLarge(error) bool { return false }

@@ -67,12 +67,12 @@ package receiver
 //
 //   - receiver.go: Receiver, Open, Close, the choice of the protocol
 //   - store.go: the files of a directory and their uploads, the lock
-//   - quota.go: the bytes of unfinished uploads
+//   - quota.go: the number and the bytes of unfinished uploads
 //   - sweep.go: what expires
 //   - requests.go: what the protocols share
 //   - config.go: Config, and Upload, which the hook gets
 //   - tus.go: tus 1.0.0
-//   - concat.go: one file of many parts
+//   - concat.go: one file of many parts, concatenation
 //   - draft.go: the IETF draft
 //   - plain.go: the plain protocol
 //   - download.go: GET of finished files
@@ -81,11 +81,16 @@ package receiver
 //   - refusal.go: errors that clients get
 //   - session.go: the request that writes an upload, and how the next one takes over
 //   - receive.go: copies a body to its place
-//   - file.go: a file with its lanes
-//   - publish.go: sync, rename, Finished
+//   - file.go: a file with its lanes and its state
+//   - upload.go: what an ID stands for: a lane, or the whole of a group
+//   - lanes.go: the ranges of a file
+//   - storage.go: the open data and journal of a file
+//   - publish.go: verify, sync, rename
+//   - announce.go: Finished, and the receipt
 //   - journal.go: the format of journals
 //   - load.go: what Open makes of journals
 //   - names.go: IDs and file names
+//   - dirsync.go: one sync of a directory for many names
 //   - disk.go: what a full disk makes fail
 //   - disk_linux.go: reserving, copying, renaming and locking on Linux
 //   - disk_other.go: the same on other systems

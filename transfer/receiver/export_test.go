@@ -33,6 +33,14 @@ func (r *Receiver) Reserved() int64 {
 	return q.reserved
 }
 
+// Unfinished returns the number of unfinished uploads.
+func (r *Receiver) Unfinished() int {
+	q := &r.store.quota
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.uploads
+}
+
 // WithFault returns a configuration with faults of the disk: see disk.fault.
 func WithFault(cfg Config, fault func(op string, bytes int) (done int, err error)) Config {
 	cfg.disk.fault = fault
@@ -42,6 +50,12 @@ func WithFault(cfg Config, fault func(op string, bytes int) (done int, err error
 // WithInterval returns a configuration with another time between interim answers.
 func WithInterval(cfg Config, interval time.Duration) Config {
 	cfg.interval = interval
+	return cfg
+}
+
+// WithUploadsMax returns a configuration with another number of unfinished uploads.
+func WithUploadsMax(cfg Config, most int) Config {
+	cfg.uploadsMax = most
 	return cfg
 }
 
@@ -65,3 +79,18 @@ func ParseChecksum(text string) (ofNothing bool, err error) {
 	c, err := parseChecksum(text)
 	return c != nil && c.matches(0), err
 }
+
+// DirSync is a dirSync.
+type DirSync struct{ d *dirSync }
+
+// OpenDirSync opens a directory whose syncs have faults: see disk.fault.
+func OpenDirSync(name string, fault func(op string, bytes int) (done int, err error)) (DirSync, error) {
+	d, err := openDirSync(disk{fault: fault}, name)
+	return DirSync{d}, err
+}
+
+// Sync is the sync of a dirSync.
+func (d DirSync) Sync() error { return d.d.sync() }
+
+// Close closes the directory.
+func (d DirSync) Close() error { return d.d.close() }

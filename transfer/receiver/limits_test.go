@@ -216,6 +216,55 @@ func TestQuota(t *testing.T) {
 	s.create(1000)
 }
 
+// TestQuota_LengthWithoutRoom: a length that the disk has no room for takes nothing of the quota.
+func TestQuota_LengthWithoutRoom(t *testing.T) {
+	var fails atomic.Bool
+	s := open(t, receiver.WithFault(receiver.Config{Quota: 1000}, func(op string, _ int) (int, error) {
+		if op == "allocate" && fails.Load() {
+			return 0, syscall.ENOSPC
+		}
+		return 0, nil
+	}))
+	url := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	s.want(s.patch(url, 0, make([]byte, 100)), 204)
+	fails.Store(true)
+	s.want(s.patch(url, 100, nil, "Upload-Length", "900"), 507)
+	fails.Store(false)
+	if got := s.Reserved(); got != 100 {
+		t.Errorf("%d bytes are reserved, want 100", got)
+	}
+	s.create(900)
+}
+
+// TestUnfinishedUploadsAreBounded: uploads without bytes take nothing of a quota, and memory all the same. Parts
+// count, too. Finished and removed ones do not.
+func TestUnfinishedUploadsAreBounded(t *testing.T) {
+	const most, full = 4, http.StatusInsufficientStorage
+	s := open(t, receiver.WithUploadsMax(receiver.Config{}, most))
+	part := func(at int) answer {
+		return s.tus("POST", s.url, nil, "Upload-Length", "1", "Upload-Concat", "partial", "Upload-Metadata",
+			"part-of "+b64(fmt.Sprintf("0123456789abcdef %d 100", at)))
+	}
+	first := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	s.create(10)
+	s.want(part(0), 201)
+	s.want(part(1), 201)
+	s.want(part(1), 201) // the same one
+	s.want(part(2), full)
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "10"), full)
+	s.want(s.do("PUT", "/files/a/0?size=10", strings.NewReader("abc")), full)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), full)
+	s.want(s.patch(first, 0, []byte("abc"), "Upload-Length", "3"), 204)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), 201)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), 201)
+	s.create(10)
+	s.Close()
+	s = openIn(t, s.dir, receiver.WithUploadsMax(receiver.Config{}, most))
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "10"), full)
+	s.Sweep(far())
+	s.create(10)
+}
+
 func TestFullDisk(t *testing.T) {
 	var fail func(op string, n int) (int, error)
 	s := open(t, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) { return fail(op, n) }))
@@ -404,7 +453,8 @@ func TestOrigins(t *testing.T) {
 	const origin = "https://example.com"
 	a := s.want(s.do("OPTIONS", s.url, nil, "Origin", origin, "Access-Control-Request-Method", "PATCH"), 204,
 		"Access-Control-Allow-Origin", "https://example.com")
-	if !strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Upload-Offset") ||
+	allowed := a.Header.Get("Access-Control-Allow-Headers")
+	if !strings.Contains(allowed, "Upload-Offset") || !strings.Contains(allowed, "Authorization") ||
 		!strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "PATCH") {
 		t.Errorf("the preflight was answered %v", a.Header)
 	}

@@ -31,13 +31,16 @@ func (s *store) load() error {
 		}
 	}
 	for f := range s.files {
-		if err := f.resumeConcat(); err != nil {
+		if f.concat == nil {
+			continue
+		}
+		if err := f.concat.resume(); err != nil {
 			return fmt.Errorf("upload %s: %w", f.id, err)
 		}
 	}
 	kept := map[string]bool{lockFile: true}
 	for f := range s.files {
-		kept[filepath.Base(f.dataName())], kept[filepath.Base(f.logName())] = true, true
+		kept[filepath.Base(f.dataName)], kept[filepath.Base(f.logName)] = true, true
 	}
 	for _, e := range entries {
 		if !kept[e.Name()] && !strings.HasSuffix(e.Name(), damagedSuffix) {
@@ -66,8 +69,8 @@ func (s *store) loadFile(id string) error {
 	if err != nil {
 		return err
 	}
-	f := &file{store: s, id: id, logSize: end, touched: info.ModTime()}
-	h := history{file: f, chunks: map[int][]chunk{}}
+	h := history{file: s.newFile(id, fileRecord{}), chunks: map[int][]chunk{}}
+	h.logSize, h.touched = end, info.ModTime()
 	for _, rec := range records {
 		h.apply(rec)
 	}
@@ -89,7 +92,7 @@ func (s *store) loadFile(id string) error {
 	if err := os.Chtimes(name, time.Time{}, info.ModTime()); err != nil {
 		return err
 	}
-	return f.restore(&h)
+	return h.restore()
 }
 
 // isTorn reports whether what follows the records of a journal, which end at an offset, is
@@ -122,75 +125,6 @@ func (s *store) setAside(id string) error {
 		}
 	}
 	return nil
-}
-
-// restore brings a file into the state that its journal says.
-func (f *file) restore(h *history) error {
-	_, err := os.Lstat(f.dataName())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	there := err == nil
-	switch {
-	case f.publish != nil && !there:
-		f.renamed = true
-	case !there:
-		return nil // it was being cancelled
-	}
-	if f.renamed {
-		f.store.register(f)
-		return nil
-	}
-	if err := f.use(); err != nil {
-		return err
-	}
-	defer f.release()
-	if boot := bootID(); boot == "" || boot != h.boot {
-		if err := f.verifyChunks(h, boot); err != nil {
-			return err
-		}
-	}
-	for i, u := range f.lanes {
-		if u != nil && u.id == "" && u.offset != u.length && f.publish == nil {
-			f.lanes[i] = nil // chunks of the plain protocol are kept whole or not at all
-			if err := f.append(record{Drop: &i}); err != nil {
-				return err
-			}
-		}
-	}
-	f.store.register(f)
-	f.reserveAll()
-	if f.publish != nil || f.isComplete() {
-		f.finishing.Lock()
-		defer f.finishing.Unlock()
-		err := f.publishAs(f.representative())
-		if errorIs[*refusal](err) {
-			return nil
-		}
-		return err
-	}
-	return nil
-}
-
-// isComplete reports whether the last byte has arrived of an upload that this finishes:
-// its client may have seen that, and then does not ask again.
-func (f *file) isComplete() bool {
-	if len(f.lanes) != 1 || f.lanes[0] == nil || f.rec.Group != "" || f.concat != nil {
-		return false
-	}
-	u := f.lanes[0]
-	return !u.partial && !u.ordered && u.offset == u.length
-}
-
-// reserveAll counts the bytes of the file.
-func (f *file) reserveAll() {
-	bytes := max(f.rec.Total, 0)
-	for _, u := range f.lanes {
-		if u != nil {
-			bytes = max(bytes, u.start+max(u.length, u.offset))
-		}
-	}
-	f.store.quota.set(f, bytes)
 }
 
 // chunk is a range of a lane and what its bytes are.
@@ -242,15 +176,11 @@ func (h *history) apply(rec record) {
 		}
 	}
 	if rec.Concat != nil && len(rec.Concat.Parts) > 0 && len(rec.Concat.Parts) == len(rec.Concat.Ends) {
-		h.concat = rec.Concat
-		h.absorbed = 1
-		if h.rec.Group != "" {
-			h.absorbed = len(rec.Concat.Parts)
-		}
+		h.concat = h.newConcatenation(*rec.Concat)
 		h.final = h.newUpload(rec.Concat.Final, -1)
 	}
-	if h.concat != nil && rec.Absorb > h.absorbed {
-		h.absorbed = min(rec.Absorb, len(h.concat.Parts))
+	if h.concat != nil && rec.Absorb > h.concat.absorbed {
+		h.concat.absorbed = min(rec.Absorb, len(h.concat.Parts))
 	}
 	if rec.Publish != nil {
 		h.published(*rec.Publish)
@@ -288,13 +218,13 @@ func (h *history) reach(rec reachRecord) {
 
 // fellBack says that a lane has lost bytes: the file is not complete, whatever its journal
 // said of its name.
-func (f *file) fellBack() {
-	f.publish = nil
+func (h *history) fellBack() {
+	h.publish = nil
 	switch {
-	case f.concat == nil:
-		f.final = nil
-	case f.final != nil:
-		f.final.offset = 0
+	case h.concat == nil:
+		h.final = nil
+	case h.final != nil:
+		h.final.offset = 0
 	}
 }
 
@@ -308,10 +238,7 @@ func (h *history) published(rec publishRecord) {
 	if h.final != nil {
 		h.final.length, h.final.offset = rec.Size, rec.Size
 	}
-	for _, u := range h.lanes {
-		if u == nil {
-			continue
-		}
+	for u := range h.lanes.all() {
 		if u.length < 0 {
 			u.length = rec.Size
 		}
@@ -319,10 +246,79 @@ func (h *history) published(rec publishRecord) {
 	}
 }
 
+// restore brings a file into the state that its journal says.
+func (h *history) restore() error {
+	f := h.file
+	_, err := os.Lstat(f.dataName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	there := err == nil
+	switch {
+	case f.publish != nil && !there:
+		f.renamed = true
+	case !there:
+		return nil // it was being cancelled
+	}
+	if f.renamed {
+		f.store.register(f)
+		return nil
+	}
+	if err := f.storage.use(); err != nil {
+		return err
+	}
+	defer f.release()
+	if boot := bootID(); boot == "" || boot != h.boot {
+		if err := h.verifyChunks(boot); err != nil {
+			return err
+		}
+	}
+	for i, u := range f.lanes {
+		if u != nil && u.id == "" && u.offset != u.length && f.publish == nil {
+			f.lanes[i] = nil // chunks of the plain protocol are kept whole or not at all
+			if err := f.append(record{Drop: &i}); err != nil {
+				return err
+			}
+		}
+	}
+	f.store.register(f)
+	f.store.quota.restore(f, h.lanes.count(), h.bytes())
+	if f.publish != nil || h.isComplete() {
+		f.finishing.Lock()
+		defer f.finishing.Unlock()
+		err := publication{f, f.representative()}.run()
+		if errorIs[*refusal](err) {
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+// isComplete reports whether the last byte has arrived of an upload that this finishes:
+// its client may have seen that, and then does not ask again.
+func (h *history) isComplete() bool {
+	if len(h.lanes) != 1 || h.lanes[0] == nil || h.rec.Group != "" || h.concat != nil {
+		return false
+	}
+	u := h.lanes[0]
+	return !u.partial && !u.ordered && u.offset == u.length
+}
+
+// bytes returns how many bytes of the quotas the file takes.
+func (h *history) bytes() int64 {
+	bytes := max(h.rec.Total, 0)
+	for u := range h.lanes.all() {
+		bytes = max(bytes, u.start+max(u.length, u.offset))
+	}
+	return bytes
+}
+
 // verifyChunks compares the data with the journal, and lets each lane fall back to its
 // first chunk that the disk does not have: after a loss of power written pages may be
 // missing. The caller must be a user of the file.
-func (f *file) verifyChunks(h *history, boot string) error {
+func (h *history) verifyChunks(boot string) error {
+	f := h.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for number, chunks := range h.chunks {
@@ -337,7 +333,7 @@ func (f *file) verifyChunks(h *history, boot string) error {
 				continue
 			}
 			u.offset = c.from
-			f.fellBack()
+			h.fellBack()
 			if err := f.append(record{Reach: &reachRecord{Lane: number, To: c.from}}); err != nil {
 				return err
 			}
@@ -347,7 +343,7 @@ func (f *file) verifyChunks(h *history, boot string) error {
 	if boot == "" {
 		return nil
 	}
-	if err := f.store.disk.sync(f.data); err != nil {
+	if err := f.disk.sync(f.data); err != nil {
 		return err
 	}
 	return f.append(record{Boot: boot})

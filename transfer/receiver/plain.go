@@ -127,38 +127,54 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 		return err
 	}
 	defer f.abandon()
-	u, err := f.addLane(laneRecord{
+	s, err := r.takeChunk(w, req, f, laneRecord{
 		Start: offset, Length: req.ContentLength, Partial: true, Metadata: map[string]string{metaFilename: name},
 	})
 	if err != nil {
 		return err
 	}
-	s, err := r.take(w, req, u)
-	if err != nil {
-		return err
-	}
 	defer s.end()
-	if u.offset == u.length && u.length > 0 {
+	if s.u.offset == s.u.length && s.u.length > 0 {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
 	if err := r.receiveAll(req, &intake{session: s, body: req.Body, sum: sum, whole: true}); err != nil {
-		return errors.Join(err, u.dropUnless(errors.Is(err, errTakenOver)))
+		return errors.Join(err, s.u.drop(s))
 	}
 	w.WriteHeader(http.StatusCreated)
 	return nil
 }
 
-// dropUnless gives a chunk up, so that others may overlap it, unless another request is
-// going to send it.
-func (u *upload) dropUnless(taken bool) error {
-	if taken {
-		return nil
+// takeChunk makes a request the writer of a chunk. The request that wrote the chunk before gives it up if it
+// fails or is taken over: then the chunk begins anew.
+func (r *plainReceiver) takeChunk(
+	w http.ResponseWriter, req *http.Request, f *file, rec laneRecord,
+) (*session, error) {
+	for {
+		u, err := f.addLane(rec)
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.take(w, req, u)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, errUnknown) {
+			return nil, errors.Join(err, u.drop(nil))
+		}
 	}
+}
+
+// drop gives a chunk up that has not arrived, so that others may overlap it, unless another request than that
+// of by is its writer. by is nil if the caller is not the writer.
+func (u *upload) drop(by *session) error {
 	f := u.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lanes[u.number] = nil
+	if f.gone || u.writer != by || f.lanes[u.number] != u || by == nil && u.offset == u.length {
+		return nil
+	}
+	f.dropLane(u)
 	return f.append(record{Drop: &u.number})
 }
 
@@ -195,7 +211,7 @@ func (f *file) merge(meta map[string]string) (*upload, error) {
 	}
 	f.mu.Lock()
 	err := f.use()
-	done := f.ranges()
+	done := f.lanes.ranges()
 	f.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -206,28 +222,7 @@ func (f *file) merge(meta map[string]string) (*upload, error) {
 	}
 	u := f.newUpload(laneRecord{ID: newID(), Length: f.rec.Total, Metadata: meta}, -1)
 	u.offset = u.length
-	return u, f.publishAs(u)
-}
-
-// ranges returns the ranges that complete lanes cover, from the first byte to the one
-// after the last. The caller must hold mu.
-func (f *file) ranges() [][2]int64 {
-	all := [][2]int64{}
-	for _, u := range f.lanes {
-		if u != nil && u.offset == u.length && u.length > 0 {
-			all = append(all, [2]int64{u.start, u.start + u.length})
-		}
-	}
-	slices.SortFunc(all, func(a, b [2]int64) int { return int(min(max(a[0]-b[0], -1), 1)) })
-	joined := all[:0]
-	for _, next := range all {
-		if n := len(joined); n > 0 && joined[n-1][1] == next[0] {
-			joined[n-1][1] = next[1]
-			continue
-		}
-		joined = append(joined, next)
-	}
-	return joined
+	return u, publication{f, u}.run()
 }
 
 // plainList answers which ranges have arrived.
@@ -241,7 +236,7 @@ func (r *plainReceiver) plainList(w http.ResponseWriter, req *http.Request, name
 		Size     int64      `json:"size"`
 		Merged   bool       `json:"merged"`
 		Received [][2]int64 `json:"received"` // from, to (exclusive)
-	}{f.rec.Total, f.renamed, f.ranges()}
+	}{f.rec.Total, f.renamed, f.lanes.ranges()}
 	f.mu.Unlock()
 	if answer.Merged {
 		answer.Received = [][2]int64{{0, f.rec.Total}}
@@ -264,7 +259,7 @@ func (r *plainReceiver) plainCancel(w http.ResponseWriter, req *http.Request, na
 	f.interrupt(errUnknown)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.publish != nil && !f.announced {
+	if f.renamed && !f.announced {
 		return refuse(statusConflict, "the upload is being finished")
 	}
 	if err := f.removeLocked(); err != nil {

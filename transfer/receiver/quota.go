@@ -2,20 +2,67 @@ package receiver
 
 import "sync"
 
-// quota counts the bytes of unfinished uploads. It is safe for concurrent use.
+// uploadsMax is the largest number of unfinished uploads: each takes memory, also without bytes. Parts count one by
+// one.
+const uploadsMax = 100_000
+
+// quota counts unfinished uploads and their bytes. It is safe for concurrent use.
 type quota struct {
 	total, perKey int64 // the most bytes; 0: no limit
+	uploadsMax    int
 
 	mu       sync.Mutex // taken after all others
 	reserved int64
 	byKey    map[string]int64
+	uploads  int
 }
+
+// share is what a file takes of a quota. The mutex of the quota guards it.
+type share struct {
+	bytes   int64
+	uploads int
+}
+
+// count counts one upload of a file more, unless there are too many.
+func (q *quota) count(f *file) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.uploads >= q.uploadsMax {
+		return refuse(statusInsufficientStorage,
+			"there are %d unfinished uploads, and no room for more; finish or cancel some, or try again later", q.uploads)
+	}
+	q.uploads++
+	f.share.uploads++
+	return nil
+}
+
+// uncount counts one upload of a file less, unless the file has been released.
+func (q *quota) uncount(f *file) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f.share.uploads > 0 {
+		q.uploads--
+		f.share.uploads--
+	}
+}
+
+// restore counts a file that an earlier process has left, also beyond the limits.
+func (q *quota) restore(f *file, uploads int, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.setLocked(f, bytes)
+	q.uploads += uploads - f.share.uploads
+	f.share.uploads = uploads
+}
+
+// release gives back what a file takes.
+func (q *quota) release(f *file) { q.restore(f, 0, 0) }
 
 // reserve makes a file take more bytes of the quotas, if they have them.
 func (q *quota) reserve(f *file, bytes int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	more := bytes - f.reserved
+	more := bytes - f.share.bytes
 	if more <= 0 {
 		return nil
 	}
@@ -39,8 +86,8 @@ func (q *quota) set(f *file, bytes int64) {
 }
 
 func (q *quota) setLocked(f *file, bytes int64) {
-	more := bytes - f.reserved
-	f.reserved = bytes
+	more := bytes - f.share.bytes
+	f.share.bytes = bytes
 	q.reserved += more
 	if q.byKey[f.rec.Key] += more; q.byKey[f.rec.Key] == 0 {
 		delete(q.byKey, f.rec.Key)

@@ -158,7 +158,7 @@ func (in *intake) write(p []byte) error {
 			return err
 		}
 	}
-	n, err := f.store.disk.writeAt(f.data, p, u.start+in.at)
+	n, err := f.disk.writeAt(f.data, p, u.start+in.at)
 	p = p[:n]
 	in.at += int64(n)
 	in.crc = crc32.Update(in.crc, castagnoli, p)

@@ -79,7 +79,7 @@ func (r *Receiver) Close() error {
 	ended := make(chan error, 1)
 	go func() { // owned by what Close waits for
 		r.active.Wait()
-		ended <- r.store.lock.Close()
+		ended <- r.store.close()
 	}()
 	limit := time.NewTimer(closeMax)
 	defer limit.Stop()

@@ -173,6 +173,9 @@ func (s *site) clean() {
 	if n := s.Reserved(); n != 0 {
 		s.tb.Fatalf("%d bytes are still counted for the quota", n)
 	}
+	if n := s.Unfinished(); n != 0 {
+		s.tb.Fatalf("%d uploads are still counted as unfinished", n)
+	}
 }
 
 func list(tb testing.TB, dir string) (names []string) {

@@ -68,6 +68,8 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	case isFull(err):
 		r.store.cfg.Logger.Error("the disk is full", slog.String("path", req.URL.Path), slog.Any("error", err))
 		no = refuse(statusInsufficientStorage, "the disk of the server is full: make room there, and continue")
+	case isTooLarge(err):
+		no = refuse(http.StatusRequestEntityTooLarge, "the file system of the server has no files of this size")
 	case errors.Is(err, context.Canceled), req.Context().Err() != nil, errorIs[*cutError](err):
 		no = refuse(statusBadRequest, "the request ended before its body")
 	default:

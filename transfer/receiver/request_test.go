@@ -151,6 +151,13 @@ func TestBadNumbers(t *testing.T) {
 		s.want(s.tus("PATCH", url, strings.NewReader("x"), "Upload-Offset", offset,
 			"Content-Type", "application/offset+octet-stream"), http.StatusConflict)
 	}
+	// Sizes that are numbers, and more than the file system can have.
+	const most = "9223372036854775807"
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", most), http.StatusRequestEntityTooLarge)
+	s.want(s.do("PUT", s.url+"a/0?size="+most, strings.NewReader("x")), http.StatusRequestEntityTooLarge)
+	deferred := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	s.want(s.patch(deferred, 0, nil, "Upload-Length", most), http.StatusRequestEntityTooLarge)
+	s.want(s.tus("DELETE", deferred, nil), 204)
 	if got := s.Reserved(); got != 10 {
 		t.Errorf("%d bytes are reserved, want 10", got)
 	}

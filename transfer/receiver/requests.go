@@ -15,7 +15,7 @@ type requests struct{ *store }
 
 // single makes a file with one lane.
 func (r *requests) single(req *http.Request, lane laneRecord) (*upload, error) {
-	f, err := r.create(lane.ID, r.fileRecord(req, "", lane.Length), lane)
+	f, err := r.create(lane.ID, r.fileRecord(req, "", lane.Length), &lane)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (r *requests) group(req *http.Request, name string, total int64) (*file, er
 	f := r.groups[rec.Group]
 	r.mu.Unlock()
 	if f == nil || f.isPublished() {
-		return r.create(newID(), rec)
+		return r.create(newID(), rec, nil)
 	}
 	if f.rec.Total != total {
 		return nil, refuse(statusConflict, "the file of this group has %d bytes", f.rec.Total)

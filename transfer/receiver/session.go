@@ -3,7 +3,6 @@ package receiver
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net/http"
 	"sync"
 	"time"
@@ -74,13 +73,10 @@ func (s *session) enter() (before *session, err error) {
 		return s.u.writer, nil
 	case !f.renamed:
 		if err := f.use(); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = errUnknown
-			}
 			return nil, err
 		}
 	default:
-		f.users++ // of the receipt
+		f.users++ // of the receipt, which is not opened
 	}
 	s.u.writer = s
 	return nil, nil

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -26,7 +25,10 @@ type store struct {
 	work string // of unfinished uploads
 	cfg  Config
 	disk disk
-	lock *os.File
+
+	// Set by open.
+	lock             *os.File
+	names, workNames *dirSync // of dir and work
 
 	ctx    context.Context //nolint:containedctx // of Finished: the life of the receiver
 	cancel context.CancelFunc
@@ -45,29 +47,40 @@ func newStore(dir string, cfg Config) *store {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &store{
 		dir: dir, work: filepath.Join(dir, uploadsDir), cfg: cfg, disk: cfg.disk, ctx: ctx, cancel: cancel,
-		quota:   quota{total: cfg.Quota, perKey: cfg.KeyQuota, byKey: map[string]int64{}},
+		quota: quota{
+			total: cfg.Quota, perKey: cfg.KeyQuota, uploadsMax: cfg.uploadsMax, byKey: map[string]int64{},
+		},
 		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{},
 	}
 }
 
 // open takes the directory for this process, and restores what a former one has left.
-func (s *store) open() error {
+func (s *store) open() (err error) {
 	if err := os.MkdirAll(s.work, 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(s.work, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	if s.lock, err = os.OpenFile(filepath.Join(s.work, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
-	if err = lock(f); err == nil {
+	if err = lock(s.lock); err != nil {
+		return errors.Join(err, s.lock.Close())
+	}
+	var errs [2]error
+	s.names, errs[0] = openDirSync(s.disk, s.dir)
+	s.workNames, errs[1] = openDirSync(s.disk, s.work)
+	if err = errors.Join(errs[:]...); err == nil {
 		err = s.load()
 	}
 	if err != nil {
-		_ = f.Close()
-		return err
+		_ = s.close()
 	}
-	s.lock = f
-	return nil
+	return err
+}
+
+// close lets another process have the directory.
+func (s *store) close() error {
+	_, _ = s.names.close(), s.workNames.close()
+	return s.lock.Close()
 }
 
 // find returns the upload with an ID.
@@ -92,18 +105,36 @@ func (s *store) all() []*file {
 	return all
 }
 
-// create makes a file with its first lanes: data, then journal, so that a crash leaves
-// data without a journal at most. The file has one user. If it fails, both are closed before
+// newFile returns a file that has nothing, and is not known to the store.
+func (s *store) newFile(id string, rec fileRecord) *file {
+	name := filepath.Join(s.work, id)
+	return &file{
+		store: s, id: id, rec: rec, touched: clock.Now(),
+		storage: storage{disk: s.disk, dataName: name, logName: name + logSuffix},
+	}
+}
+
+// create makes a file, with one lane or, if lane is nil, with none: data, then journal, so that a crash
+// leaves data without a journal at most. The file has one user. If it fails, both are closed before
 // they are removed, as a full disk would keep their space otherwise.
-func (s *store) create(id string, rec fileRecord, lanes ...laneRecord) (*file, error) {
-	f := &file{store: s, id: id, rec: rec, touched: clock.Now()}
+func (s *store) create(id string, rec fileRecord, lane *laneRecord) (*file, error) {
+	f := s.newFile(id, rec)
 	if s.cfg.MaxSize > 0 && rec.Total > s.cfg.MaxSize {
 		return nil, s.tooLarge()
 	}
-	if err := s.quota.reserve(f, max(rec.Total, 0)); err != nil {
+	if lane != nil {
+		if err := s.quota.count(f); err != nil {
+			return nil, err
+		}
+		f.lanes = lanes{f.newUpload(*lane, 0)}
+	}
+	size := max(rec.Total, 0)
+	if err := s.quota.reserve(f, size); err != nil {
+		s.quota.release(f)
 		return nil, err
 	}
-	if err := f.make(lanes); err != nil {
+	first := record{Version: journalVersion, Boot: bootID(), File: &f.rec, Lane: lane}
+	if err := f.create(size, first); err != nil {
 		f.close()
 		return nil, errors.Join(err, f.removeLocked())
 	}
@@ -120,8 +151,8 @@ func (s *store) register(f *file) {
 	if f.rec.Group != "" && (old == nil || !f.renamed || old.rec.Created.Before(f.rec.Created)) {
 		s.groups[f.rec.Group] = f
 	}
-	for _, u := range append(slices.Clone(f.lanes), f.final) {
-		if u != nil && u.id != "" {
+	for u := range f.uploads() {
+		if u.id != "" {
 			s.uploads[u.id] = u
 		}
 	}
@@ -135,10 +166,8 @@ func (s *store) unregister(f *file) {
 	if s.groups[f.rec.Group] == f {
 		delete(s.groups, f.rec.Group)
 	}
-	for _, u := range append(slices.Clone(f.lanes), f.final) {
-		if u != nil {
-			delete(s.uploads, u.id)
-		}
+	for u := range f.uploads() {
+		delete(s.uploads, u.id)
 	}
 }
 

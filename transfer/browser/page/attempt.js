@@ -25,6 +25,9 @@ export class Attempt {
       chunkSize: options.chunkSize,
       retryDelays: null, // the scheduler repeats attempts, so that a delay takes no slot
       storeFingerprintForResuming: false, // the scheduler writes the records
+      // The creation of an empty file would complete it, and would make another file when it is repeated. If its
+      // length comes later, a request that can be repeated completes it.
+      uploadLengthDeferred: options.file.size === 0,
       onBeforeRequest: (req) => this.#before(req, options.headers(), on),
       onAfterResponse: (req, res) => this.#after(req, res),
       onUploadUrlAvailable: () => {

@@ -33,7 +33,8 @@ import (
 const uploadLong = `Upload files to a server that speaks tus 1.0.0, such as stint serve --uploads, and wait
 until they are there. Each argument is a file, a directory, which stands for all files
 below it, a pattern in quotes, or - for standard input, with --name. --to s3://BUCKET/PREFIX
-uploads to a bucket of an S3 server instead, as PREFIX/NAME.
+uploads to a bucket of an S3 server instead, as PREFIX/NAME; two files of one NAME are
+refused.
 
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
 or a power failure, continues what was interrupted, sends nothing twice that the server
@@ -187,6 +188,9 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 		return cfg, err
 	}
 	if f.toS3() {
+		if err := ownNames(files); err != nil {
+			return cfg, err
+		}
 		f.awsEnvironment()
 	}
 	for _, path := range files {
@@ -209,6 +213,21 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 
 // toS3 reports whether the uploads go to a bucket.
 func (f *uploadFlags) toS3() bool { return strings.HasPrefix(f.to, "s3://") }
+
+// ownNames checks that no two files would be the same object of a bucket, of which the last one is left. A
+// server of tus gives such files different names.
+func ownNames(files []string) error {
+	seen := make(map[string]string, len(files))
+	for _, path := range files {
+		name := filepath.Base(path)
+		if other, twice := seen[name]; twice {
+			return fmt.Errorf("%s and %s would be the same object: send them by separate calls, with --name or another --to",
+				other, path)
+		}
+		seen[name] = path
+	}
+	return nil
+}
 
 // awsEnvironment sets the flags that were not given from the variables that the tools of AWS use.
 // Keys are not among them: each attempt reads those itself, so that the store does not have them.

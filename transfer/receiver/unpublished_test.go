@@ -1,0 +1,54 @@
+package receiver_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stintgo/stint/transfer/receiver"
+)
+
+// TestPlain_WholeWithoutAName: a whole file that could not get its name is removed, because its client sends
+// it again. It does not come back with the next Open.
+func TestPlain_WholeWithoutAName(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	s := open(t, failing(receiver.Config{}, "rename", &fails))
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), 500)
+	s.clean()
+	fails.Store(false)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("abc")), 201)
+	s.Close()
+	s = openIn(t, s.dir, receiver.Config{})
+	s.names("a")
+	s.clean()
+}
+
+// TestUnpublishedUploadEnds: an upload that is complete and could not get its name can be cancelled, and
+// expires.
+func TestUnpublishedUploadEnds(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	for name, end := range map[string]func(s *site, url string){
+		"cancel":       func(s *site, url string) { s.want(s.tus("DELETE", url, nil), 204) },
+		"expire":       func(s *site, _ string) { s.Sweep(far()) },
+		"cancel plain": func(s *site, _ string) { s.want(s.do("DELETE", "/files/b/", nil), 204) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, failing(receiver.Config{}, "rename", &fails))
+			url := ""
+			if name == "cancel plain" {
+				s.want(s.do("PUT", "/files/b/0?size=3", strings.NewReader("abc")), 201)
+				s.want(s.do("POST", "/files/b/merge", nil), 500)
+			} else {
+				url = s.create(3, "Upload-Metadata", filename("a"))
+				s.want(s.patch(url, 0, []byte("abc")), 500)
+			}
+			end(s, url)
+			s.clean()
+			s.names()
+			s.Close()
+			openIn(t, s.dir, receiver.Config{}).names()
+		})
+	}
+}
