@@ -485,7 +485,10 @@ func TestA9_ResizeWhileTheLookAheadIsFull(t *testing.T) {
 		go func() {
 			defer close(over)
 			waits := func(_ context.Context, n int) (int, error) { <-end; return n, nil }
-			for range t.over(t.Context(), s, counted(upTo(20), &taken), waits) {
+			for _, err := range t.over(t.Context(), s, counted(upTo(20), &taken), waits) {
+				if err != nil {
+					t.Error(err)
+				}
 			}
 		}()
 		most := 0
