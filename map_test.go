@@ -474,6 +474,41 @@ func TestA9_ResizeInTheRange(t *testing.T) {
 	})
 }
 
+// A range whose look-ahead is used up takes more inputs as soon as the limit is raised, though no call
+// ends.
+func TestA9_ResizeWhileTheLookAheadIsFull(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		s := stint.New(1, stint.Config{})
+		var taken atomic.Int64
+		end := make(chan struct{})
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			waits := func(_ context.Context, n int) (int, error) { <-end; return n, nil }
+			for _, err := range t.over(t.Context(), s, counted(upTo(20), &taken), waits) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		most := 0
+		for _, limit := range []int{1, 2, 5, 3, 7} {
+			s.Resize(limit)
+			synctest.Wait()
+			most = max(most, 2*limit)
+			if got := int(taken.Load()); got != most {
+				t.Errorf("under a limit of %d, %d inputs are taken, want %d", limit, got, most)
+			}
+		}
+		close(end)
+		<-over
+		if taken.Load() != 20 {
+			t.Errorf("%d of 20 inputs taken", taken.Load())
+		}
+		atRest(t, s)
+	})
+}
+
 func TestA9_ClosedScheduler(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{})

@@ -113,6 +113,7 @@ func (m *mapping[In, Out]) feed(inputs iter.Seq[In]) {
 // enter waits until one more input may be taken, and reports false if none may be any
 // more.
 func (m *mapping[In, Out]) enter() bool {
+	var resized <-chan struct{}
 	for {
 		m.mu.Lock()
 		m.stopped = m.stopped || m.ctx.Err() != nil
@@ -121,8 +122,14 @@ func (m *mapping[In, Out]) enter() bool {
 		if stopped || !full {
 			return !stopped
 		}
+		if resized == nil {
+			resized = m.s.e.Resized()
+			continue // the limit may have been raised before
+		}
 		select {
 		case <-m.room:
+		case <-resized:
+			resized = nil
 		case <-m.ctx.Done():
 		}
 	}

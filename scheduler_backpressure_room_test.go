@@ -313,3 +313,35 @@ func TestA8_RefusedSubmittersAreNotChargedToTheirKey(t *testing.T) {
 		started.want(t, "b1", "a1", "b2")
 	})
 }
+
+// The room of a job that starts goes to a blocked submitter at once, also if the jobs that wait are
+// many and alike, so that the next one is handed over without asking the policy.
+func TestA8_RoomOfAJobThatIsHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const queue, blocked = 3, 2
+		s := stint.New(1, stint.Config{Queue: queue})
+		end := make(chan struct{})
+		waits := func(context.Context) (int, error) { <-end; return 0, nil }
+		for range 1 + queue {
+			submit(t.Context(), s, waits)
+		}
+		var submitters []*submitter
+		for range blocked {
+			submitters = append(submitters, submit(t.Context(), s, waits))
+		}
+		for i, sub := range submitters {
+			if !sub.blocked() {
+				t.Fatalf("submitter %d is not blocked", i)
+			}
+			end <- struct{}{}
+			synctest.Wait()
+			if sub.blocked() {
+				t.Errorf("submitter %d is still blocked: %+v", i, s.Stats())
+			}
+			wantCounts(t, s, 1, queue)
+		}
+		close(end)
+		synctest.Wait()
+		wantAllFree(t, s)
+	})
+}

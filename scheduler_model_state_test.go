@@ -17,6 +17,8 @@ type schedulerModel struct {
 	bound        int             // of the queue, 0 for none: arrivals that find it full are refused or blocked
 	submitters   *schedulerModel // blocked submitters; nil if such arrivals are refused
 	paused       bool
+	closed       bool // it drains, or is closed
+	killed       bool // it is closed by force
 	holdsBlocked bool // it holds blocked submitters: pieces without a key are tagged on arrival, like those with a key
 
 	running int
@@ -43,11 +45,18 @@ type piece struct {
 	job    bool // it runs in a goroutine that the scheduler starts for it
 	state  pieceState
 	err    error  // with which it ended without running
-	parent *piece // the function that calls it, if any
+	parent *piece // the function that calls it, or waits for its outcome, if any
+	await  bool   // the parent waits for its outcome, and gives its slots to what is next meanwhile
 	brings *piece // the job of a blocked submitter
+	ended  error  // of its context, while it runs or before it is submitted
 	tag    uint64
-	ahead  int // what waited before it in its tier when it was queued
-	turns  int // that it has waited
+
+	follows  *piece // what it continues, until that has an outcome
+	follower *piece // what continues it, if anything
+	catches  bool   // it continues a failure, not a value
+
+	ahead int // what waited before it in its tier when it was queued
+	turns int // that it has waited
 }
 
 type pieceState int
@@ -152,10 +161,23 @@ func (n *schedulerModel) tooMuch(p *piece) error {
 	}
 }
 
+// refusal is the answer to an arrival that is not taken.
+func (n *schedulerModel) refusal(p *piece) error {
+	if n.closed && (p.parent == nil || n.killed) {
+		return stint.ErrClosed
+	}
+	return n.tooMuch(p)
+}
+
 // arrive is what happens to a piece that asks for its slots.
 func (n *schedulerModel) arrive(p *piece) {
 	full := n.bound > 0 && len(n.waiting) >= n.bound
-	switch err := n.tooMuch(p); {
+	n.enterQueue(p, full)
+}
+
+// enterQueue is arrive for a queue that is full or has room for p.
+func (n *schedulerModel) enterQueue(p *piece, full bool) {
+	switch err := n.refusal(p); {
 	case err != nil:
 		n.answer(p, err)
 	case n.admits(p):
@@ -223,20 +245,55 @@ func (n *schedulerModel) exit(p *piece) {
 // answer ends p without its having run. The function that called it goes on.
 func (n *schedulerModel) answer(p *piece, err error) {
 	p.state, p.err = over, err
-	if p.parent != nil {
-		n.resumes = append(n.resumes, p.parent)
-		n.dispatch(false)
+	if p.parent != nil && p.parent.state == lending {
+		n.comeBack(p.parent)
 	}
+}
+
+// comeBack is a function that wants its slots again.
+func (n *schedulerModel) comeBack(p *piece) {
+	n.resumes = append(n.resumes, p)
+	n.dispatch(false)
 }
 
 // finish ends a piece that is inside.
 func (n *schedulerModel) finish(p *piece) {
 	n.exit(p)
 	p.state = over
-	if p.parent != nil {
-		n.resumes = append(n.resumes, p.parent)
+	if p.parent != nil && !p.await {
+		n.comeBack(p.parent) // first: it gets the slots of what it has called
+		return
 	}
-	n.dispatch(p.parent == nil)
+	n.dispatch(true)
+	if p.follower != nil {
+		n.follow(p.follower, p.err)
+	}
+	if p.parent != nil {
+		n.comeBack(p.parent)
+	}
+}
+
+// follow is a continuation of what has ended with err. It takes its place in a queue that is full,
+// too.
+func (n *schedulerModel) follow(c *piece, err error) {
+	c.follows = nil
+	switch {
+	case err != nil && !c.catches:
+		n.answer(c, err)
+	case c.ended != nil:
+		n.answer(c, c.ended)
+	case err == nil && c.catches:
+		n.answer(c, nil)
+	default:
+		n.enterQueue(c, false)
+	}
+}
+
+// lend suspends the slots of a function.
+func (n *schedulerModel) lend(p *piece) {
+	n.exit(p)
+	p.state = lending
+	n.dispatch(true)
 }
 
 // nest has parent, which is inside, call p. The slots that parent lends are

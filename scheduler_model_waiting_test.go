@@ -28,6 +28,10 @@ func (p *play) compareWaiting(after string) {
 		var is []stint.Code
 		ahead := 0
 		for _, r := range w.Reasons {
+			if (r.Code == stint.CodeCap || r.Code == stint.CodeBehind) && r.Guard != p.m.guardIn(q.tier) {
+				p.t.Fatalf("after %s: the guard comes to tier %d in %d turns, want %d\n%s",
+					after, q.tier, r.Guard, p.m.guardIn(q.tier), p)
+			}
 			if r.Code == stint.CodeBehind {
 				for _, n := range r.Ahead {
 					ahead += n
@@ -42,6 +46,9 @@ func (p *play) compareWaiting(after string) {
 		}
 	}
 }
+
+// guardIn is in how many turns the guard comes to a tier.
+func (n *schedulerModel) guardIn(tier int) int { return (8*tier + 7 - n.turn + 56) % 56 }
 
 // codes is why a piece waits, besides those that go first.
 func (n *schedulerModel) codes(p *piece) (codes []stint.Code) {

@@ -85,6 +85,7 @@
 //   - slots: the maximum and the caps (config.go);
 //   - guard: the starvation guard's turns (guard.go);
 //   - [Backlog]: the decisions from these (backlog.go, admission.go), and their reasons (why.go);
+//   - virtual time does not overflow (rebase.go);
 //   - [Run]: many pieces of work for which one entry stands (run.go);
 //   - [Scan]: a copy in pieces (snapshot.go, chunks.go).
 package backlog
@@ -146,6 +147,9 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 		panic("backlog: entry is queued already")
 	}
 	c, t := b.order.class(a.Class), &b.order.tiers[a.Tier]
+	if t.virtual >= rebaseAt {
+		b.rebase(a.Tier)
+	}
 	f := &t.plain
 	if a.Key != "" {
 		f = b.keys.flow(a.Key, a.Tier, c)

@@ -5,7 +5,7 @@ const nowhere = -1
 
 // unit is the virtual time that an entry of weight 1 and share 1 takes. It is
 // large so that dividing it by a share loses little: shares are exact to one
-// part in a million. Tags overflow after 2^44 starts in one tier.
+// part in a million.
 const unit = 1 << 20
 
 // line is what one class has in a flow: a FIFO, and beside it the entries that

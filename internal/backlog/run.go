@@ -58,6 +58,9 @@ func (r *Run[T]) DropFirst(weight int, ticket uint64) { r.follow(weight, ticket)
 func (r *Run[T]) follow(weight int, ticket uint64) {
 	r.weight, r.ticket = int32(weight), ticket
 	t := &r.b.order.tiers[r.line.tier]
+	if t.virtual >= rebaseAt { // pieces that are put behind others do not call Push
+		r.b.rebase(int(r.line.tier))
+	}
 	r.b.order.settle(r.line)
 	if len(t.rest) > 0 {
 		r.b.keys.expire(t)

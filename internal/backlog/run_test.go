@@ -415,6 +415,9 @@ func TestModel_RunMatchesNaivePolicy(t *testing.T) {
 	for i := range uint64(worlds) {
 		rnd := rand.New(rand.NewPCG(first+i, 0))
 		w := newRunWorld(t, rnd, runConfig(rnd))
+		if i%3 == 0 {
+			w.fast.ComeFar(rnd.Uint64N(1 << 30))
+		}
 		for range steps {
 			w.check(w.step())
 		}

@@ -308,6 +308,9 @@ func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 			classes: 1 + (classes-1)*int(i%2), entries: map[int]*backlog.Entry[int]{},
 		}
 		w.serve(true)
+		if i%3 == 0 {
+			w.fast.ComeFar(rnd.Uint64N(1 << 30))
+		}
 		for range steps {
 			w.check(w.step())
 		}

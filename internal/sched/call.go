@@ -79,9 +79,6 @@ func (c *Call) withdraw(cause error) bool {
 
 // waiting returns the call's piece, if it waits in the queue. The lock is held.
 func (c *Call) waiting() (p piece, ok bool) {
-	if more := c.task.future.Load(); more != nil && more.source != nil && !more.begun.Load() {
-		return p, false // begin may be about to set its place
-	}
 	e := c.Engine()
 	if x := c.task.x; x != &e.plain {
 		// Entries are reused: x may be another job's by now. The lock guards its fields

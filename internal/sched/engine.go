@@ -33,6 +33,7 @@ type Engine struct {
 	latest   atomic.Pointer[cancellation] // for the context used last; changes with the lock held
 	lastDone <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
 	live     map[*Task]struct{}           // running tasks whose functions asked for a Done channel; guarded by the lock
+	resized  chan struct{}                // see Resized; nil if nothing waits for that; guarded by the lock
 
 	// Immutable.
 	parallel bool  // more than one processor
@@ -128,7 +129,22 @@ func (e *Engine) Resize(limit int) {
 		e.queue.log().SetMax(limit)
 		e.refuseAll(e.tooMuch)
 		e.blocked.refuse(e.tooMuch)
+		if e.resized != nil {
+			close(e.resized)
+			e.resized = nil
+		}
 	})
+}
+
+// Resized returns a channel that is closed at the next call of Resize. The limit is as that call
+// has set it once Resized returns again.
+func (e *Engine) Resized() <-chan struct{} {
+	e.lock()
+	defer e.unlock()
+	if e.resized == nil {
+		e.resized = make(chan struct{})
+	}
+	return e.resized
 }
 
 // Clear refuses all that waits and returns the number of refused entries.

@@ -50,7 +50,6 @@ func (c *Call) begin(job Job, a Ask) {
 		c.settleUnrun(job, err)
 		return
 	}
-	c.task.future.Load().begun.Store(true)
 	if c.task.Err() != nil { // cancelled meanwhile, perhaps before withdraw could find it
 		c.withdraw(context.Cause(&c.task))
 	}

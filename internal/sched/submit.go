@@ -33,7 +33,6 @@ func (e *Engine) follows(a Ask) bool {
 
 // submitAndUnlock is submit for a caller that holds the lock.
 func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
-	e.makeWay()
 	if err := e.refuses(int(a.Weight), a.caller.runs()); err != nil {
 		e.unlock()
 		if err != ErrClosed || a.caller != nil || e.killed.Load() { //nolint:errorlint // it is not wrapped

@@ -39,6 +39,38 @@ func TestB2_ArrivalDoesNotPassAJobThatWaitsForItsWorker(t *testing.T) {
 	})
 }
 
+// Jobs that only wait for a worker, which is on its way, do not make an arrival find the queue full:
+// what fills the queue has them started.
+func TestA8_JobsThatWaitForAWorkerLeaveRoom(t *testing.T) {
+	for _, kind := range []string{"job", "goroutine"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := New(Config{Limit: 8, Queue: 2, Refuse: true})
+				var order []int
+				e.waking.Store(true)
+				jobs := []*function{submitted(t, e, 3, 1, &order)}
+				if kind == "job" {
+					jobs = append(jobs, submitted(t, e, 3, 2, &order))
+				} else {
+					go func() {
+						permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
+						permit.Release()
+					}()
+					synctest.Wait()
+				}
+				for no := range 3 {
+					jobs = append(jobs, submitted(t, e, 3, 3+no, &order))
+				}
+				for i, job := range jobs {
+					if !job.Settled() || job.Err() != nil {
+						t.Errorf("job %d of %d has settled: %v, with error %v", i, len(jobs), job.Settled(), job.Err())
+					}
+				}
+			})
+		})
+	}
+}
+
 // Room in the queue that is not given to a blocked submitter yet, because a worker is on
 // its way, is not for a later arrival.
 func TestA8_ArrivalDoesNotPassBlockedSubmitters(t *testing.T) {

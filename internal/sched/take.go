@@ -135,7 +135,6 @@ func (x *entry) take(ctx context.Context) error {
 // The lock is held.
 func (x *entry) arrive() (settled bool) {
 	e, w := x.e, x.arrives
-	e.makeWay()
 	if x.err = e.refuses(int(x.Weight), x.nested); x.err != nil {
 		return true
 	}
@@ -144,7 +143,7 @@ func (x *entry) arrive() (settled bool) {
 		e.admitted(x.Key)
 		return true
 	}
-	if e.cfg.Refuse && (e.full() || e.blocked.any()) {
+	if e.cfg.Refuse && e.full() {
 		x.err = ErrQueueFull
 		return true
 	}
@@ -194,14 +193,6 @@ func (x *entry) withdraw() bool {
 	x.recycle()
 	e.dispatchAndUnlock(0, false)
 	return true
-}
-
-// makeWay precedes an arrival. Jobs that wait only for a worker do not fill the queue for
-// it: they get their workers now.
-func (c *core) makeWay() {
-	if c.waking.Load() && c.full() {
-		c.dispatch(0, false)
-	}
 }
 
 // admit starts an arrival at once if nothing that waits goes first. x stands for its

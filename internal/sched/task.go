@@ -28,7 +28,6 @@ type futureState struct {
 	err       error         // of the call; written before it settles
 	source    func(error)   // cancels the call that this one continues; set before it is shared
 	engine    *Engine       // of a call that continues another; set before it is shared
-	begun     atomic.Bool   // a call that continues another has been submitted
 	moved     bool          // to another tier while it waited; guarded by the engine's lock
 	arrived   int64         // when a call that has been moved was submitted; guarded by the engine's lock
 	teardowns hooks         // called before the call settles
