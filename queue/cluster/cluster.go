@@ -86,6 +86,7 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
+	"github.com/stintgo/stint/queue/internal/router"
 )
 
 // Store is a store on a database server that one process at a time leads. The stores of
@@ -133,8 +134,9 @@ type Config struct {
 	clock   func() time.Time                // for tests: of this host; nil is that of the system
 
 	// Of a node of a group:
-	seats *seats                        // of the process; nil without groups
-	guard func(queue.Store) queue.Store // around the store that this node leads; nil is none
+	seats *seats        // of the process; nil without groups
+	table *router.Table // of the process; nil without groups
+	group int           // in table
 }
 
 func (c Config) withDefaults() Config {
@@ -149,6 +151,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.table == nil {
+		c.table, _ = router.NewTable([]router.Member{{Name: "default"}}) // has no error
 	}
 	return c
 }
