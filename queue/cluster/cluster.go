@@ -17,9 +17,10 @@
 // calls to the leader. The database keeps the tasks, and decides who leads: the first node
 // leads, until it closes or its lease ends. Then another one does. While no node leads,
 // calls wait, about as long as [Config.Patience]. A call that was under way is made again at
-// the next leader, and has one effect. There are two exceptions: Command returns the number
-// of the last attempt, and the tasks of a claim whose answer is lost with its leader have no
-// worker until their leases end.
+// the next leader, and has one effect. There are three exceptions: Command returns the
+// number of the last attempt; if it has a Limit, each attempt may change that many tasks; and
+// the tasks of a claim whose answer is lost with its leader have no worker until their leases
+// end.
 //
 // Workers are not affected by a change of leader: leases of tasks are in the database. The
 // tasks of a node that is killed begin again when their leases have ended.
