@@ -103,13 +103,16 @@ func TestC11_NothingOutOfDate(t *testing.T) {
 			_, err := s.Schedules(ctx)
 			return err
 		}},
-		{"Configure", true, func(ctx context.Context) error {
+		{"Configure", false, func(ctx context.Context) error {
+			return s.Configure(ctx, now, "q", queue.Change{Set: queue.Settings{Max: 1}})
+		}},
+		{"Configure that changes nothing", false, func(ctx context.Context) error {
 			return s.Configure(ctx, now, "q", queue.Change{Set: queue.Settings{Max: 1}})
 		}},
 		{"Configure, refused", false, func(ctx context.Context) error {
 			return s.Configure(ctx, now, "q", queue.Change{Set: queue.Settings{Max: -1}})
 		}},
-		{"PauseQueue", true, func(ctx context.Context) error { return s.PauseQueue(ctx, now, "q", &queue.Pause{}) }},
+		{"PauseQueue", false, func(ctx context.Context) error { return s.PauseQueue(ctx, now, "q", &queue.Pause{}) }},
 		{"Reschedule, refused", false, func(ctx context.Context) error {
 			return s.Reschedule(ctx, now, queue.Reschedule{Name: "s", Was: stale, To: &queue.ScheduleState{}})
 		}},

@@ -17,9 +17,10 @@
 // calls to the leader. The database keeps the tasks, and decides who leads: the first node
 // leads, until it closes or its lease ends. Then another one does. While no node leads,
 // calls wait, about as long as [Config.Patience]. A call that was under way is made again at
-// the next leader, and has one effect. There are two exceptions: Command returns the number
-// of the last attempt, and the tasks of a claim whose answer is lost with its leader have no
-// worker until their leases end.
+// the next leader, and has one effect. There are three exceptions: Command returns the
+// number of the last attempt; if it has a Limit, each attempt may change that many tasks; and
+// the tasks of a claim whose answer is lost with its leader have no worker until their leases
+// end.
 //
 // Workers are not affected by a change of leader: leases of tasks are in the database. The
 // tasks of a node that is killed begin again when their leases have ended.
@@ -86,6 +87,7 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
+	"github.com/stintgo/stint/queue/internal/router"
 )
 
 // Store is a store on a database server that one process at a time leads. The stores of
@@ -133,8 +135,9 @@ type Config struct {
 	clock   func() time.Time                // for tests: of this host; nil is that of the system
 
 	// Of a node of a group:
-	seats *seats                        // of the process; nil without groups
-	guard func(queue.Store) queue.Store // around the store that this node leads; nil is none
+	seats *seats        // of the process; nil without groups
+	table *router.Table // of the process; nil without groups
+	group int           // in table
 }
 
 func (c Config) withDefaults() Config {
@@ -149,6 +152,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.table == nil {
+		c.table, _ = router.NewTable([]router.Member{{Name: "default"}}) // has no error
 	}
 	return c
 }

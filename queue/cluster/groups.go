@@ -35,7 +35,10 @@ type Group struct {
 // is safe for concurrent use.
 //
 // All processes must have the same groups. The leader of a group refuses calls for queues that
-// are of another one by its own list, with [queue.ErrInvalid].
+// are of another one by its own list, and new tasks of queues that are of another one by the list
+// of any process that follows it, with [queue.ErrInvalid]; it logs which process has other groups.
+// So tasks of a queue are not put into two groups, but for the moment before processes with
+// different groups know of each other.
 //
 // What needs tasks of several groups in one step is refused with [queue.ErrInvalid]: tasks of
 // several groups in one call of Submit, tasks after tasks of another group, a batch and the
@@ -105,7 +108,7 @@ func openGroup(ctx context.Context, group Group, i int, table *router.Table, cfg
 	if group.Route != "" {
 		cfg.Route = group.Route
 	}
-	cfg.guard = func(s queue.Store) queue.Store { return router.Guard(s, table, i) }
+	cfg.table, cfg.group = table, i
 	for _, address := range []*string{&cfg.Listen, &cfg.Address} {
 		if *address, err = nextPort(*address, i); err != nil {
 			return nil, err

@@ -209,3 +209,53 @@ func TestC11_GroupsOfOtherProcesses(t *testing.T) {
 		})
 	}
 }
+
+// TestC11_GroupsThatDiffer: a process that leads a group accepts no tasks of a queue that is of
+// another group at any other process, because that one would put them there. Claims go on, for
+// tasks that it has.
+func TestC11_GroupsThatDiffer(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			const count = 2
+			groups := groupsOn(t, k, count)
+			other := slices.Clone(groups)
+			other[1].Queues = []string{"another queue"}
+			p := openGroupsEvery(t, "first", other, time.Hour) // the first one leads to the end
+			var ids queue.IDs
+			submit := func(at *cluster.Groups, name string) error {
+				task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "work", Options: queue.Options{Queue: name}}}
+				_, err := at.Submit(t.Context(), time.Now(), []queue.NewTask{task})
+				return err
+			}
+			q := openGroupsEvery(t, "second", groups, time.Hour)
+			await(t, "tasks that the second process puts into another group are refused", func() (string, bool) {
+				err := submit(p, queueOf(1))
+				return fmt.Sprint(err), errors.Is(err, queue.ErrInvalid) &&
+					strings.Contains(err.Error(), "node second") && strings.Contains(err.Error(), "the same groups")
+			})
+			err := p.Reschedule(t.Context(), time.Now(), queue.Reschedule{Name: "s", To: &queue.ScheduleState{
+				Schedule: queue.Schedule{
+					Name: "s", Cron: "@daily", Task: queue.Spec{Kind: "work", Options: queue.Options{Queue: queueOf(1)}},
+				},
+				Version: ids.New(time.Now()), Next: time.Now(),
+			}})
+			if !errors.Is(err, queue.ErrInvalid) {
+				t.Errorf("a schedule of such a queue: %v", err)
+			}
+			for _, at := range []*cluster.Groups{p, q} {
+				if err := submit(at, "a queue of both"); err != nil {
+					t.Errorf("a queue about which they agree: %v", err)
+				}
+			}
+			claim := queue.Claim{Worker: "w", Queue: queueOf(1), Kinds: []string{"work"}, Max: 1, Lease: time.Minute}
+			if _, err := p.Claim(t.Context(), time.Now(), claim); err != nil {
+				t.Errorf("a claim, which adds no task: %v", err)
+			}
+			closesGroups(t, q)
+			await(t, "tasks are accepted when the second process has gone", func() (string, bool) {
+				err := submit(p, queueOf(1))
+				return fmt.Sprint(err), err == nil
+			})
+		})
+	}
+}

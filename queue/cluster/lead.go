@@ -13,6 +13,7 @@ import (
 
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/router"
 	"github.com/stintgo/stint/server"
 )
 
@@ -229,11 +230,8 @@ func (n *Node) storeOf(v *view) (store queue.Store, remote bool) {
 func (n *Node) lead(store Store) {
 	n.pause = 0
 	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
-	r := newRoster(n.self(), n.own.address)
-	var own queue.Store = checked{store}
-	if n.cfg.guard != nil {
-		own = n.cfg.guard(own)
-	}
+	r := newRoster(n.self(), n.own.address, n.cfg.Logger)
+	own := router.Guard(checked{store}, n.cfg.table, n.cfg.group, r.disputed)
 	v := &view{
 		store: listed{own, r}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
 		now: store.Now,

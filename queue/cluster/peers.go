@@ -91,7 +91,8 @@ func (n *Node) membersOf(ctx context.Context, host string) ([]member, error) {
 
 // self is this node for the leader.
 func (n *Node) self() member {
-	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.cfg.seats.load()}
+	share := n.cfg.table.Share(n.cfg.group)
+	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.cfg.seats.load(), Share: &share}
 }
 
 // enroll makes this node known to each leader, until the node is closed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/router"
 )
 
 const (
@@ -32,6 +34,9 @@ type member struct {
 	Name    string `json:"name"`
 	Contact string `json:"contact"`
 	Leads   int    `json:"leads,omitempty"` // the groups that its process leads
+	// Share is what the table of its process says about the group; nil if its version does not
+	// send it.
+	Share *router.Share `json:"share,omitempty"`
 
 	address string    // of the contact
 	until   time.Time // when the leader forgets it
@@ -41,15 +46,20 @@ type member struct {
 // safe for concurrent use.
 type roster struct {
 	own member
+	log *slog.Logger
 
-	mu    sync.Mutex // guards nodes
-	nodes map[string]member
+	mu     sync.Mutex // guards the fields below
+	nodes  map[string]member
+	differ int // nodes whose share is not that of own
 }
 
-func newRoster(own member, address string) *roster {
+func newRoster(own member, address string, log *slog.Logger) *roster {
 	own.address = address
-	return &roster{own: own, nodes: make(map[string]member)}
+	return &roster{own: own, log: log, nodes: make(map[string]member)}
 }
+
+// differs reports whether a node has another table of groups than this one.
+func (r *roster) differs(m member) bool { return m.Share != nil && !m.Share.Equal(*r.own.Share) }
 
 // add enrolls a node until enrolledFor from now.
 func (r *roster) add(m member, now time.Time) error {
@@ -61,11 +71,47 @@ func (r *roster) add(m member, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(now)
-	if _, known := r.nodes[m.Name]; !known && len(r.nodes) >= rosterMost {
+	before, known := r.nodes[m.Name]
+	if !known && len(r.nodes) >= rosterMost {
 		return fmt.Errorf("%w: the leader knows %d nodes, which is the limit", queue.ErrFull, rosterMost)
 	}
+	r.drop(m.Name)
 	r.nodes[m.Name] = m
+	if !r.differs(m) {
+		return nil
+	}
+	r.differ++
+	if before.Contact != m.Contact {
+		r.log.Warn("a node has other groups than this one, and tasks are refused that they would put into different groups: "+
+			"start all processes with the same groups", slog.String("node", m.Name),
+			slog.String("its_group_has", m.Share.String()), slog.String("the_group_here_has", r.own.Share.String()))
+	}
 	return nil
+}
+
+// drop removes a node. The caller must hold mu.
+func (r *roster) drop(name string) {
+	if m, ok := r.nodes[name]; ok && r.differs(m) {
+		r.differ--
+	}
+	delete(r.nodes, name)
+}
+
+// disputed returns the first node by whose table another group names a queue, "" if there is
+// none.
+func (r *roster) disputed(name string) (node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.differ == 0 {
+		return ""
+	}
+	r.forget(clock.Now())
+	for _, m := range r.nodes {
+		if r.differs(m) && m.Share.NamedElsewhere(name) && (node == "" || m.Name < node) {
+			node = m.Name
+		}
+	}
+	return node
 }
 
 // count returns the number of nodes.
@@ -80,7 +126,7 @@ func (r *roster) remove(m member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nodes[m.Name].Contact == m.Contact {
-		delete(r.nodes, m.Name)
+		r.drop(m.Name)
 	}
 }
 
@@ -88,7 +134,7 @@ func (r *roster) remove(m member) {
 func (r *roster) forget(now time.Time) {
 	for name, m := range r.nodes {
 		if m.until.Before(now) {
-			delete(r.nodes, name)
+			r.drop(name)
 		}
 	}
 }
@@ -108,9 +154,13 @@ func (r *roster) all(now time.Time) []member {
 	return found
 }
 
-// of returns the nodes of a host, by name.
+// of returns the nodes of a host, by name, without their shares, which the caller does not need.
 func (r *roster) of(host string, now time.Time) []member {
-	return slices.DeleteFunc(r.all(now), func(m member) bool { return hostOf(m.Name) != host })
+	found := slices.DeleteFunc(r.all(now), func(m member) bool { return hostOf(m.Name) != host })
+	for i := range found {
+		found[i].Share = nil
+	}
+	return found
 }
 
 // least returns the other nodes that lead the fewest groups, by name.

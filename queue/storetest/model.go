@@ -11,7 +11,6 @@ import (
 
 	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/internal/reference"
 )
 
 // Model drives a store with random calls, does the same to a store that is
@@ -42,7 +41,7 @@ func Model(t *testing.T, open Open, calls int) {
 // model is a store in use, and what it is held against.
 type model struct {
 	*trial
-	right   *reference.Store
+	right   *taken
 	rnd     *rand.Rand
 	ids     []queue.ID      // of all that were ever submitted
 	last    []queue.NewTask // the last call of Submit
@@ -53,7 +52,8 @@ type model struct {
 
 func newModel(t *testing.T, open Open) *model {
 	t.Helper()
-	m := &model{trial: newTrial(t, open(t, Config{})), right: newNaive(Config{}), rnd: seeded.Rand(t)}
+	m := &model{trial: newTrial(t, open(t, Config{})), rnd: seeded.Rand(t)}
+	m.right = &taken{newNaive(Config{}), m.Takeovers}
 	m.trial.ids.Random = m.rnd.Uint64
 	for i := range m.batches {
 		m.batches[i] = m.trial.ids.New(m.now)

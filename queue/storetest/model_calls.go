@@ -115,12 +115,15 @@ func (m *model) lease() queue.Task {
 	return t
 }
 
+// outcomesMost is the largest number of outcomes in a call of Settle.
+const outcomesMost = 3
+
 func (m *model) settles() error {
 	if len(m.leases) == 0 {
 		return nil
 	}
 	var outcomes []queue.Outcome
-	for range m.rnd.IntN(4) {
+	for range m.rnd.IntN(outcomesMost + 1) {
 		t := m.lease()
 		outcomes = append(outcomes, queue.Outcome{
 			ID: t.ID, Token: t.Lease.Token, Error: "e", Permanent: m.rnd.IntN(10) == 0, Result: []byte("r"),
@@ -131,7 +134,6 @@ func (m *model) settles() error {
 		})
 	}
 	m.with = outcomes
-	m.right.Finished(4) // more than the call has outcomes
 	got, gotErr := m.Store.Settle(m.Context(), m.now, outcomes)
 	want, wantErr := m.right.Settle(m.Context(), m.now, outcomes)
 	if done, err := both(gotErr, wantErr); !done {
@@ -394,7 +396,7 @@ func (m *model) reopens() error {
 		}
 	}
 	m.crash()
-	m.right = m.right.Reopen()
+	m.right.reopen()
 	if m.rnd.IntN(4) == 0 { // by a process whose clock is behind
 		m.now = m.now.Add(-m.soon(pick(m.rnd, 10*time.Second, 10*time.Minute, 24*time.Hour)))
 	}

@@ -45,6 +45,9 @@ type Harness struct {
 	// Remote says that the store treats every claim as [queue.Claim.Remote], because
 	// its callers are in other processes.
 	Remote bool
+	// Takeovers returns the takeovers of the store since its last call, for Model; nil if no
+	// process takes the store over while it is in use.
+	Takeovers func() []Takeover
 }
 
 // Open opens an empty store for one test and closes it with t.Cleanup.

@@ -85,18 +85,22 @@ func Open(ctx context.Context, db DB, cfg Config) (*Rows, error) {
 		db: db, cfg: cfg, lost: make(chan struct{}), health: health{server: cfg.Server, logger: cfg.Logger},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	if err := r.lead(ctx); err != nil {
+	within, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	if err := r.lead(within); err != nil {
 		r.abort(queue.ErrClosed)
 		return nil, errors.Join(err, db.Close())
 	}
-	r.calls.Go(r.renew)
+	r.calls.Go(r.renew) // from now on: to read the clock may take most of the lease
+	if err := r.try(within, r.readClock); err != nil {
+		return nil, errors.Join(err, r.Close()) //nolint:contextcheck // which ends the lease, though ctx may have ended
+	}
+	r.calls.Go(r.readClocks)
 	return r, nil
 }
 
 // lead makes this process the leader.
 func (r *Rows) lead(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
 	var term Term
 	var led *queue.LedError
 	err := r.try(ctx, func(ctx context.Context) (err error) {
@@ -118,7 +122,7 @@ func (r *Rows) lead(ctx context.Context) error {
 			r.cfg.Server, epochMax)
 	}
 	r.epoch, r.batch, r.vacant = term.Epoch, term.Batch, term.Vacant
-	return r.try(ctx, r.readClock)
+	return nil
 }
 
 // readClock reads the clock of the server.
@@ -137,10 +141,16 @@ func (r *Rows) readClock(ctx context.Context) error {
 // leads, Now approaches it slowly.
 func (r *Rows) Now() time.Time { return r.clock.Now() }
 
-// leadsFrom records that the lease begins, or is renewed, by a call that is sent at a time.
+// leadsFrom records that the lease begins, or is renewed, by a call that is sent at a time. Calls
+// may be answered in another order.
 func (r *Rows) leadsFrom(sent time.Time) {
 	until := sent.Add(r.cfg.Lease)
-	r.until.Store(&until)
+	for {
+		known := r.until.Load()
+		if known != nil && !known.Before(until) || r.until.CompareAndSwap(known, &until) {
+			return
+		}
+	}
 }
 
 // Leads reports whether the lease of this process has not ended. If it has not, no other
@@ -406,13 +416,22 @@ func (r *Rows) end(err error) error {
 }
 
 // renew extends the lease three times in its length, until the process no longer leads or
-// the rows are closed. Close waits for the last renewal: the server could carry out a
-// cancelled one after Resign.
+// the rows are closed. A renewal may take two thirds of the lease, so the next one does not wait
+// for it: the server may be slow for all of them, or silent for one. Close waits for the last
+// renewal: the server could carry out a cancelled one after Resign.
 func (r *Rows) renew() {
-	tick := time.NewTicker(r.cfg.Lease / 3)
-	defer tick.Stop()
 	c := call{health: &r.health}
 	defer c.end()
+	var renewals sync.WaitGroup
+	defer renewals.Wait()
+	r.eachThird(func() { renewals.Go(func() { r.renewOnce(&c) }) })
+}
+
+// eachThird calls do three times in the length of the lease, until the process no longer leads
+// or the rows are closed.
+func (r *Rows) eachThird(do func()) {
+	tick := time.NewTicker(r.cfg.Lease / 3)
+	defer tick.Stop()
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -421,23 +440,30 @@ func (r *Rows) renew() {
 		if r.ended() != nil { // even if there is a tick as well
 			return
 		}
-		ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), min(r.cfg.Lease/3, patience))
-		sent := clock.Now()
-		err := r.db.Renew(ctx, r.epoch, r.cfg.Lease)
-		if err == nil {
-			_ = r.readClock(ctx) // the next renewal reads it again
-		}
-		stop()
-		switch {
-		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
-			_ = r.end(err)
-		case err != nil:
-			c.fail(fmt.Errorf("renew the lease of the leader: %w", err))
-		default:
-			r.leadsFrom(sent)
-			c.succeed()
-		}
+		do()
 	}
+}
+
+// renewOnce extends the lease once.
+func (r *Rows) renewOnce(c *call) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), min(r.cfg.Lease*2/3, patience))
+	defer stop()
+	sent := clock.Now()
+	err := r.db.Renew(ctx, r.epoch, r.cfg.Lease)
+	switch {
+	case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
+		_ = r.end(err)
+	case err == nil:
+		r.leadsFrom(sent)
+		c.succeed()
+	case r.until.Load().Before(sent.Add(r.cfg.Lease)): // a later renewal has not succeeded
+		c.fail(fmt.Errorf("renew the lease of the leader: %w", err))
+	}
+}
+
+// readClocks reads the clock of the server as often as the lease is renewed.
+func (r *Rows) readClocks() {
+	r.eachThird(func() { _ = r.readClock(r.ctx) }) // the next one reads it again
 }
 
 // GiveUp ends all attempts now. The opening of a machine fails then.

@@ -663,3 +663,29 @@ func TestC11_CloseHandsOver(t *testing.T) {
 		closes(t, open(t, s.connect(t, nil), dbrows.Config{}))
 	})
 }
+
+// A leader keeps the lead while the server takes more than half of its lease to answer.
+func TestC11_SlowServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.ahead = time.Minute
+		c := s.connect(t, func(o op) (f fault) {
+			if o == opRenew || o == opNow {
+				f.late = 1200 * ms
+			}
+			return f
+		})
+		r := open(t, c, dbrows.Config{Lease: 2 * time.Second})
+		s.set(func() { s.ahead += 100 * ms })
+		for range 600 {
+			if time.Sleep(100 * ms); !r.Leads() {
+				t.Fatal("the lease of the leader has ended")
+			}
+		}
+		if off := r.Now().Sub(time.Now().Round(0)); off <= time.Minute {
+			t.Errorf("the clock of the server is read no more: it is %s ahead, and was a minute", off)
+		}
+		closes(t, r)
+		c.late.Wait()
+	})
+}

@@ -30,7 +30,7 @@ func (s *Store) All() (all []queue.Task) {
 
 // Explain implements queue.Store.
 func (s *Store) Explain(_ context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
-	end, err := s.begin(now)
+	end, err := s.begin(time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -39,18 +39,18 @@ func (s *Store) Explain(_ context.Context, now time.Time, id queue.ID) ([]queue.
 	if t == nil {
 		return nil, fmt.Errorf("%w: %s", queue.ErrNotFound, id)
 	}
-	return s.reasons.explain(s.now, t), nil
+	return s.reasons.explain(s.at(now), t), nil
 }
 
 // Stats implements queue.Store.
 func (s *Store) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
-	end, err := s.begin(now)
+	end, err := s.begin(time.Time{})
 	if err != nil {
 		return queue.Stats{}, err
 	}
 	defer end()
-	stats := s.counter.stats(s.now)
-	stats.Workers = s.workers.living(s.now)
+	stats := s.counter.stats(s.at(now))
+	stats.Workers = s.workers.living(s.at(now))
 	return stats, nil
 }
 

@@ -202,15 +202,8 @@ func (s *Store) Follow(now time.Time, c queue.Claim, got queue.Claimed) error {
 	}
 	defer end()
 	c.Queue = orDefault(c.Queue)
-	g := s.follower.of(c.Queue)
-	g.turns++ // a claim that starts nothing may be a turn
-	for i, started := range got.Tasks {
-		g.turns++
-		t := s.rules.Tasks.Get(started.ID)
-		if err := s.follower.check(s.now, t, c); err != nil {
-			return fmt.Errorf("start %d: task %s: %w", i, started.ID, err)
-		}
-		s.changes.start(s.now, t, c, started.Lease.Token)
+	if err := s.start(c, got.Tasks); err != nil {
+		return err
 	}
 	switch {
 	case len(got.Tasks) > 1 && Full(got.Tasks[:len(got.Tasks)-1], c.Bytes):
@@ -225,6 +218,38 @@ func (s *Store) Follow(now time.Time, c queue.Claim, got queue.Claimed) error {
 		}
 	}
 	s.changes.revise(s.now)
+	return nil
+}
+
+// FollowStarts is Follow for a claim whose answer was lost: only the IDs of the tasks and
+// their tokens are known, and not whether the claim could have started more.
+func (s *Store) FollowStarts(now time.Time, c queue.Claim, started []queue.Task) error {
+	end, err := s.begin(now)
+	if err != nil {
+		return err
+	}
+	defer end()
+	c.Queue = orDefault(c.Queue)
+	if err := s.start(c, started); err != nil {
+		return err
+	}
+	s.changes.revise(s.now)
+	return nil
+}
+
+// start starts tasks for a claim, and returns what keeps one of them from starting. The
+// caller must hold mu.
+func (s *Store) start(c queue.Claim, tasks []queue.Task) error {
+	g := s.follower.of(c.Queue)
+	g.turns++ // a claim that starts nothing may be a turn
+	for i, started := range tasks {
+		g.turns++
+		t := s.rules.Tasks.Get(started.ID)
+		if err := s.follower.check(s.now, t, c); err != nil {
+			return fmt.Errorf("start %d: task %s: %w", i, started.ID, err)
+		}
+		s.changes.start(s.now, t, c, started.Lease.Token)
+	}
 	return nil
 }
 

@@ -75,6 +75,15 @@ func (s *Store) begin(now time.Time) (end func(), err error) {
 	return s.mu.Unlock, nil
 }
 
+// at returns the time of a call that reads at time now. Such a call does not advance the
+// time, and completes no opening.
+func (s *Store) at(now time.Time) time.Time {
+	if s.opened != nil && !now.IsZero() {
+		return now
+	}
+	return later(s.now, now)
+}
+
 // Close implements queue.Store.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -11,13 +11,30 @@ import (
 
 // Guard returns a store that refuses calls for queues of other groups. The leader of a group
 // calls its store through it, so that a process with another table cannot put tasks of one
-// queue into two groups.
-func Guard(s queue.Store, t *Table, group int) queue.Store { return guard{s, t, group} }
+// queue into two groups. disputed returns a node by whose table another group names a queue, ""
+// if there is none: new tasks of the queue are refused too, because that node puts them into the
+// other group. It may be nil.
+func Guard(s queue.Store, t *Table, group int, disputed func(name string) (node string)) queue.Store {
+	return guard{s, t, group, disputed}
+}
 
 type guard struct {
 	queue.Store
-	table *Table
-	group int
+	table    *Table
+	group    int
+	disputed func(name string) (node string)
+}
+
+// checkNew returns an error if tasks cannot be added to a queue.
+func (g guard) checkNew(name string) error {
+	if err := g.check(name); err != nil || g.disputed == nil {
+		return err
+	}
+	if node := g.disputed(queueOf(name)); node != "" {
+		return fmt.Errorf("%w: queue %s is of group %s at the node that leads it, and of another group at node %s: "+
+			"start all processes with the same groups", queue.ErrInvalid, queueOf(name), g.table.Name(g.group), node)
+	}
+	return nil
 }
 
 // check returns an error if a queue is of another group.
@@ -31,7 +48,10 @@ func (g guard) check(name string) error {
 
 func (g guard) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
 	for i := range tasks {
-		if err := g.check(tasks[i].Queue); err != nil {
+		if i > 0 && tasks[i].Queue == tasks[i-1].Queue {
+			continue
+		}
+		if err := g.checkNew(tasks[i].Queue); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +85,7 @@ func (g guard) PauseQueue(ctx context.Context, now time.Time, name string, p *qu
 
 func (g guard) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
 	if r.To != nil {
-		if err := g.check(r.To.Task.Queue); err != nil {
+		if err := g.checkNew(r.To.Task.Queue); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -75,6 +76,46 @@ func (t *Table) Name(group int) string { return t.members[group].Name }
 
 // Queues returns the queues that a group names; none for the default group.
 func (t *Table) Queues(group int) []string { return slices.Clone(t.members[group].Queues) }
+
+// Share is what a table says about one group.
+type Share struct {
+	Queues []string `json:"queues,omitempty"` // that the group names; none for the default group
+	Others []string `json:"others,omitempty"` // that other groups name
+}
+
+// Share returns what the table says about a group.
+func (t *Table) Share(group int) (s Share) {
+	for name, of := range t.of {
+		if of == group {
+			s.Queues = append(s.Queues, name)
+		} else {
+			s.Others = append(s.Others, name)
+		}
+	}
+	slices.Sort(s.Queues)
+	slices.Sort(s.Others)
+	return s
+}
+
+// Equal reports whether two tables are the same for a group.
+func (s Share) Equal(o Share) bool {
+	return slices.Equal(s.Queues, o.Queues) && slices.Equal(s.Others, o.Others)
+}
+
+// NamedElsewhere reports whether another group names a queue.
+func (s Share) NamedElsewhere(name string) bool { return slices.Contains(s.Others, queueOf(name)) }
+
+// String names the queues, for messages.
+func (s Share) String() string {
+	switch {
+	case len(s.Queues) > 0:
+		return "the queues " + strings.Join(s.Queues, ", ")
+	case len(s.Others) > 0:
+		return "all queues but " + strings.Join(s.Others, ", ")
+	default:
+		return "all queues"
+	}
+}
 
 // Of returns the group of a queue.
 func (t *Table) Of(name string) int {

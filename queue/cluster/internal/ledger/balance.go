@@ -93,6 +93,9 @@ func (l *Ledger) balance(now time.Time, lim *limit) {
 		m.claim.Spare = false // it asks again
 	}
 	l.recall(now, lim)
+	if now.Before(l.ready) {
+		lim.at(l.ready)
+	}
 }
 
 // grant grants n permits.
@@ -117,6 +120,11 @@ func (l *Ledger) recall(now time.Time, lim *limit) {
 	lim.next = time.Time{}
 	waiting := lim.waiting(now)
 	r := recall{now: now, lim: lim, credit: map[*member]int{}, debit: map[*member]int{}}
+	for _, m := range lim.members {
+		if m.held() > 0 {
+			r.holders = append(r.holders, m)
+		}
+	}
 	over := lim.held() - lim.max()
 	r.reduce(over)
 	if len(waiting) > 0 {
@@ -158,6 +166,7 @@ func (lim *limit) at(t time.Time) {
 type recall struct {
 	now           time.Time
 	lim           *limit
+	holders       []*member // that have permits: of very many members that wait, few do
 	credit, debit map[*member]int
 	coming        int // permits that are being returned without being recalled from a user
 }
@@ -173,7 +182,7 @@ func (r *recall) reduce(n int) {
 // idle makes the members that do not wait return all their permits, as soon as they are not
 // in use. One that does not know yet what it was granted is about to use that.
 func (r *recall) idle() {
-	for _, m := range r.lim.members {
+	for _, m := range r.holders {
 		if n := r.left(m); n > 0 && m.need() == 0 && m.coming() == 0 {
 			r.coming += min(n, max(0, m.held()-m.claim.Used))
 			r.debit[m] += n
@@ -194,7 +203,7 @@ func (r *recall) serve(m *member, first bool) bool {
 		return true
 	}
 	var from *member
-	for _, o := range r.lim.members {
+	for _, o := range r.holders {
 		if o == m || r.left(o) <= 0 || !r.yields(o, m, first) {
 			continue
 		}

@@ -129,7 +129,7 @@ func (l *Ledger) Join(now time.Time, id, name string, session uint64, claims []C
 			d.granted = max(rates[i].Seen, d.spent+d.returned)
 		}
 	}
-	l.update(now, n, claims)
+	l.update(now, n, claims, true)
 	l.updateRates(now, n, rates)
 	for _, m := range n.members {
 		l.order(m)
@@ -152,22 +152,28 @@ func (l *Ledger) Claim(now time.Time, id string, session uint64, claims []Claim,
 		return ErrUnknown
 	}
 	n.expires = now.Add(l.lease)
-	l.update(now, n, claims)
+	l.update(now, n, claims, false)
 	l.updateRates(now, n, rates)
 	return nil
 }
 
-func (l *Ledger) update(now time.Time, n *node, claims []Claim) {
+// update updates accounts. joins says that orders which were on their way have been lost.
+func (l *Ledger) update(now time.Time, n *node, claims []Claim, joins bool) {
 	var changed []*limit
 	for _, c := range claims {
 		m := n.members[c.ID]
-		if m == nil {
+		known := m != nil
+		if !known {
 			m = l.enter(now, n, c)
 		}
 		m.back = max(m.back, min(c.Returned, m.granted))
 		c.Max, c.Tier = max(c.Max, 1), min(max(c.Tier, 0), tiers-1)
 		c.Seen, c.Need = min(c.Seen, m.granted), max(c.Need, 0)
+		before := m.claim
 		m.claim = c
+		if known && !joins && c.repeats(before) {
+			continue // it only renews the lease, as most claims do
+		}
 		l.wait(now, m)
 		if !slices.Contains(changed, m.limit) {
 			changed = append(changed, m.limit)

@@ -293,3 +293,40 @@ func TestC11_BusyUntilItAsksOrLoses(t *testing.T) {
 		}
 	}
 }
+
+// A new leader grants what nobody has claimed as soon as its first lease is over, though the nodes
+// only repeat what they have claimed.
+func TestC11_GrantsWithoutNews(t *testing.T) {
+	const lease = 5 * time.Second // longer than a node waits until it goes first
+	begun := time.Unix(1000, 0)
+	l := ledger.New(begun, lease)
+	waits := []ledger.Claim{{ID: 1, Limit: "l", Max: 1, Need: 1, Waiting: 1}}
+	if err := l.Join(begun, "n", "n", 1, waits, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Claim(begun.Add(lease/2), "n", 1, waits, nil); err != nil {
+		t.Fatal(err)
+	}
+	now := begun
+	for granted := uint64(0); granted == 0; {
+		l.Orders(func(_ string, _ uint64, o ledger.Order) { granted = o.Granted })
+		if next := l.Next(); granted == 0 && (next.IsZero() || next.After(begun.Add(lease))) {
+			t.Fatalf("it looks again at %s, and its first lease ends at %s", next, begun.Add(lease))
+		} else if granted == 0 {
+			now = next
+		}
+		l.Advance(now)
+	}
+	if now.Before(begun.Add(lease)) {
+		t.Errorf("a permit is granted %s after the beginning", now.Sub(begun))
+	}
+	// The order is lost with its session, and the node claims the same again.
+	if err := l.Join(now, "n", "n", 2, waits, nil); err != nil {
+		t.Fatal(err)
+	}
+	again := false
+	l.Orders(func(_ string, _ uint64, o ledger.Order) { again = o.Granted == 1 })
+	if !again {
+		t.Error("a permit that was lost on its way is not granted again")
+	}
+}

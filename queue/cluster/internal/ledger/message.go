@@ -32,6 +32,12 @@ type Claim struct {
 	Ask     bool `json:"ask,omitempty"` // it wants to know the usage
 }
 
+// repeats reports whether a claim is the one before, as far as decisions depend on it.
+func (c Claim) repeats(before Claim) bool {
+	before.Waiting, before.Ask = c.Waiting, c.Ask
+	return c == before
+}
+
 // Order is what the ledger tells an account.
 type Order struct {
 	ID      uint64 `json:"id"`
