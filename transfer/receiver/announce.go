@@ -28,7 +28,7 @@ func (f *file) announce(ctx context.Context) error {
 	if !f.unannounced() {
 		return nil
 	}
-	if err := f.store.names.sync(); err != nil {
+	if err := f.disk.syncDir(f.store.dir); err != nil {
 		return err
 	}
 	if call := f.store.cfg.Finished; call != nil {

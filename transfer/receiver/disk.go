@@ -56,6 +56,16 @@ func (d disk) sync(f *os.File) error {
 	return f.Sync()
 }
 
+// syncDir makes the names in a directory survive a loss of power.
+func (d disk) syncDir(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return d.sync(f)
+}
+
 // rename gives a file another name, unless a file has it: then the error is [os.ErrExist].
 func (d disk) rename(from, to string) error {
 	if err := d.check("rename"); err != nil {

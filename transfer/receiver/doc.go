@@ -90,7 +90,6 @@ package receiver
 //   - journal.go: the format of journals
 //   - load.go: what Open makes of journals
 //   - names.go: IDs and file names
-//   - dirsync.go: one sync of a directory for many names
 //   - disk.go: what a full disk makes fail
 //   - disk_linux.go: reserving, copying, renaming and locking on Linux
 //   - disk_other.go: the same on other systems

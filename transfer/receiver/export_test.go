@@ -79,18 +79,3 @@ func ParseChecksum(text string) (ofNothing bool, err error) {
 	c, err := parseChecksum(text)
 	return c != nil && c.matches(0), err
 }
-
-// DirSync is a dirSync.
-type DirSync struct{ d *dirSync }
-
-// OpenDirSync opens a directory whose syncs have faults: see disk.fault.
-func OpenDirSync(name string, fault func(op string, bytes int) (done int, err error)) (DirSync, error) {
-	d, err := openDirSync(disk{fault: fault}, name)
-	return DirSync{d}, err
-}
-
-// Sync is the sync of a dirSync.
-func (d DirSync) Sync() error { return d.d.sync() }
-
-// Close closes the directory.
-func (d DirSync) Close() error { return d.d.close() }

@@ -163,7 +163,7 @@ func (p publication) recordName(name string) error {
 	if err := p.disk.sync(p.log); err != nil {
 		return err
 	}
-	return p.store.workNames.sync()
+	return p.disk.syncDir(p.store.work)
 }
 
 // placed records in memory that the file has its name. Nothing that can fail comes between

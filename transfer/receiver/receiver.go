@@ -79,7 +79,7 @@ func (r *Receiver) Close() error {
 	ended := make(chan error, 1)
 	go func() { // owned by what Close waits for
 		r.active.Wait()
-		ended <- r.store.close()
+		ended <- r.store.lock.Close()
 	}()
 	limit := time.NewTimer(closeMax)
 	defer limit.Stop()

@@ -25,10 +25,7 @@ type store struct {
 	work string // of unfinished uploads
 	cfg  Config
 	disk disk
-
-	// Set by open.
-	lock             *os.File
-	names, workNames *dirSync // of dir and work
+	lock *os.File
 
 	ctx    context.Context //nolint:containedctx // of Finished: the life of the receiver
 	cancel context.CancelFunc
@@ -55,32 +52,23 @@ func newStore(dir string, cfg Config) *store {
 }
 
 // open takes the directory for this process, and restores what a former one has left.
-func (s *store) open() (err error) {
+func (s *store) open() error {
 	if err := os.MkdirAll(s.work, 0o700); err != nil {
 		return err
 	}
-	if s.lock, err = os.OpenFile(filepath.Join(s.work, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	f, err := os.OpenFile(filepath.Join(s.work, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
 		return err
 	}
-	if err = lock(s.lock); err != nil {
-		return errors.Join(err, s.lock.Close())
-	}
-	var errs [2]error
-	s.names, errs[0] = openDirSync(s.disk, s.dir)
-	s.workNames, errs[1] = openDirSync(s.disk, s.work)
-	if err = errors.Join(errs[:]...); err == nil {
+	if err = lock(f); err == nil {
 		err = s.load()
 	}
 	if err != nil {
-		_ = s.close()
+		_ = f.Close()
+		return err
 	}
-	return err
-}
-
-// close lets another process have the directory.
-func (s *store) close() error {
-	_, _ = s.names.close(), s.workNames.close()
-	return s.lock.Close()
+	s.lock = f
+	return nil
 }
 
 // find returns the upload with an ID.
