@@ -317,7 +317,7 @@ func metadata(pairs map[string]string) string {
 
 // crc32c is the name that package receiver has for the CRC32C as an algorithm of the extension
 // checksum. It is preferred: processors compute it many times faster than SHA-256, and it finds
-// errors of transmission as well. Against attackers, who can change checksums, there is HTTPS.
+// errors of transmission as well. Only HTTPS keeps attackers from changing data with its checksum.
 const crc32c = "crc32c"
 
 // checksum encodes the header Upload-Checksum.

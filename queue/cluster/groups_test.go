@@ -210,9 +210,9 @@ func TestC11_GroupsOfOtherProcesses(t *testing.T) {
 	}
 }
 
-// TestC11_GroupsThatDiffer: a process that leads a group accepts no tasks of a queue that is of
-// another group at any other process, because that one would put them there. Claims go on, for
-// tasks that it has.
+// TestC11_GroupsThatDiffer: the leader of a group refuses new tasks of a queue if another process
+// has the queue in another group, because that process puts tasks of the queue into that group.
+// Claims of tasks that the leader's group has already go on.
 func TestC11_GroupsThatDiffer(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {

@@ -157,9 +157,10 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	return nil
 }
 
-// placeMark returns the mark that has to be durable before a worker may get t, which is next
-// in q: if a limit lets the task start only because other leases have ended, the mark of the
-// last of these ends. Otherwise a crash could bring one of them back, and both tasks would run.
+// placeMark returns the mark that has to be durable before a worker may get t, the next task of
+// q: if a limit allows t to start only because other leases have ended, the mark of the last of
+// these ends; else 0. A crash before that would bring an ended lease back, and more tasks would
+// run than the limit allows.
 func (g *claimer) placeMark(t *task, q *queueState, key string) (mark uint64) {
 	if q.ends.none() && g.slots.ends.none() {
 		return 0

@@ -21,9 +21,9 @@ func claimRemote(t *testing.T, s queue.Store) queue.Task {
 	return got.Tasks[0]
 }
 
-// A lease that begins in the place of another one is known to its worker when the end of
-// that one is durable: a crash could bring the other lease back, and both tasks would run. If
-// the limits have room for both, the claim waits for nothing.
+// A claim that a limit allows only because another lease has ended is answered when that end is
+// durable: a crash before would bring the ended lease back, and more tasks would run than the
+// limit allows. A claim for which the limits have room anyway waits for nothing.
 func TestC6_ClaimWaitsForTheEndThatMadeRoom(t *testing.T) {
 	caps := stint.Caps{Low: 1}
 	low := queue.Options{Tier: stint.Low}
