@@ -355,6 +355,15 @@ func (r *Rows) try(ctx context.Context, do func(context.Context) error) error {
 	defer r.calls.Done()
 	c := call{health: &r.health}
 	defer c.end()
+	err := r.repeat(ctx, &c, do)
+	if err == nil {
+		c.succeed() // after the stall has ended: once the log says so, no call is refused
+	}
+	return err
+}
+
+// repeat makes the attempts of a call.
+func (r *Rows) repeat(ctx context.Context, c *call, do func(context.Context) error) error {
 	defer r.stall.Watch(c.late)()
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		if err := r.ended(); err != nil {
@@ -363,7 +372,6 @@ func (r *Rows) try(ctx context.Context, do func(context.Context) error) error {
 		err := do(ctx)
 		switch {
 		case err == nil:
-			c.succeed()
 			return nil
 		case errors.Is(err, ErrFenced) || errors.Is(err, ErrLost):
 			return r.end(err)

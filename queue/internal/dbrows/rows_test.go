@@ -331,7 +331,18 @@ func TestC6_ServerLosesChanges(t *testing.T) {
 }
 
 // log collects records.
-type log struct{ bytes.Buffer }
+type log struct {
+	bytes.Buffer
+
+	recovered func() // called with the record that calls no longer fail; may be nil
+}
+
+func (l *log) Write(record []byte) (int, error) {
+	if l.recovered != nil && bytes.Contains(record, []byte("no longer fail")) {
+		l.recovered()
+	}
+	return l.Buffer.Write(record)
+}
 
 func (l *log) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
@@ -350,6 +361,11 @@ func TestC6_CallersDoNotWaitForTheServer(t *testing.T) {
 			s, l := newServer(), log{}
 			c := s.connect(t, nil)
 			r := open(t, c, dbrows.Config{Logger: l.logger()})
+			l.recovered = func() {
+				if isClosed(r.Stalled()) {
+					t.Errorf("%s: calls are refused though the log says that they no longer fail", name)
+				}
+			}
 			stop := time.Now().Add(time.Hour)
 			c.fault = func(o op) (f fault) {
 				if o == opApply && time.Now().Before(stop) {
