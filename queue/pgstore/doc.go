@@ -28,11 +28,11 @@
 //
 // The store uses a pool of connections; pool_max_conns and the other parameters of pgxpool
 // may be in the URL. No state is kept in a session, so the store works through PgBouncer in
-// the transaction mode. Without a pooler in between, the parameter
-// default_query_exec_mode=cache_statement of the URL spares the server the parsing of each
-// statement. If the URL names several hosts, target_session_attrs=read-write finds the one
-// that takes writes. The user needs no privileges but those on the schema, which Open
-// creates if it may and there is none. The schema may be created beforehand:
+// the transaction mode. Without a pooler in between, which the first connection finds out,
+// each connection prepares its statements once; the parameter default_query_exec_mode of the
+// URL decides otherwise. If the URL names several hosts, target_session_attrs=read-write
+// finds the one that takes writes. The user needs no privileges but those on the schema,
+// which Open creates if it may and there is none. The schema may be created beforehand:
 //
 //	CREATE SCHEMA stint AUTHORIZATION jobs
 //

@@ -39,6 +39,14 @@ func OpenDB(ctx context.Context, url string, cfg Config, maxMessage int) (dbrows
 	return r, nil
 }
 
+// Session returns how many statements a connection of a database has prepared, and whether
+// its plans may read whole tables and may be compiled.
+func Session(ctx context.Context, db dbrows.DB) (prepared int, scans, jit string, err error) {
+	err = db.(*rows).pool.QueryRow(ctx, `select count(*), current_setting('enable_seqscan'), current_setting('jit')
+		from pg_prepared_statements`).Scan(&prepared, &scans, &jit)
+	return prepared, scans, jit, err
+}
+
 // Fence writes a fence for an attempt, as Maintain does before it ends the lease.
 func Fence(ctx context.Context, s *Store, id queue.ID, token queue.Token) error {
 	key := machine.OutcomeKey(machine.Lease{ID: id, Token: token})

@@ -75,7 +75,7 @@ func value(t *testing.T, db dbrows.DB, key string) string {
 // What package dbrows asks of a database, in each mode of the driver, and through PgBouncer
 // in those that need no session.
 func TestC11_Rows(t *testing.T) {
-	through := make(map[string]string)
+	through := map[string]string{"the server": sharedServer(t)}
 	for _, mode := range modes {
 		through[mode] = sharedServer(t) + "&default_query_exec_mode=" + mode
 	}
@@ -187,6 +187,34 @@ func TestC11_LargeBatch(t *testing.T) {
 	err := db.Scan(t.Context(), "k", "l", false, func(string, []byte) bool { n++; return true })
 	if n != 100 || err != nil {
 		t.Errorf("%d of 100 rows, error %v", n, err)
+	}
+}
+
+// Statements are prepared where a connection has one session, and their plans are good for a
+// table of any size and cheap to begin. Through PgBouncer they are not prepared: the session
+// would be another one the next time.
+func TestC11_PreparedStatements(t *testing.T) {
+	for name, c := range map[string]struct {
+		dsn      string
+		prepared bool
+		allowed  string // table scans and compiled plans
+	}{
+		"the server":            {sharedServer(t), true, "off"},
+		"PgBouncer":             {bouncer(t), false, "on"},
+		"the URL says how":      {sharedServer(t) + "&default_query_exec_mode=cache_describe", false, "on"},
+		"the URL says prepared": {sharedServer(t) + "&default_query_exec_mode=cache_statement", true, "on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := connect(t, c.dsn, newSchema())
+			lead(t, db, "a")
+			prepared, scans, jit, err := pgstore.Session(t.Context(), db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if prepared > 0 != c.prepared || scans != c.allowed || jit != c.allowed {
+				t.Errorf("%d statements are prepared, enable_seqscan is %s, jit %s", prepared, scans, jit)
+			}
+		})
 	}
 }
 

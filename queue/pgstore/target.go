@@ -25,9 +25,7 @@ func parse(url string) (target, error) {
 		return target{}, fmt.Errorf("%w: the URL of the database: %w", queue.ErrInvalid, err) // without its password
 	}
 	if !strings.Contains(url, "default_query_exec_mode") {
-		// One round trip for each call, and no prepared statements, which belong to a
-		// session: PgBouncer may give each transaction another one.
-		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		cfg.BeforeConnect = new(sessions).prepare
 	}
 	c := cfg.ConnConfig
 	c.DialFunc = dial
@@ -48,6 +46,10 @@ type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
+// notPrepared is what to do about prepared statements that another session has.
+const notPrepared = "a pooler that passes for the server changes sessions: " +
+	"add default_query_exec_mode=cache_describe to the URL"
+
 // remediesTable has what to do about errors of PostgreSQL, by SQLSTATE, and whether Open gives up.
 var remediesTable = map[string]struct {
 	do    string
@@ -59,6 +61,8 @@ var remediesTable = map[string]struct {
 	"42501":        {"grant the privilege, or create the schema for this user: CREATE SCHEMA … AUTHORIZATION …", true},
 	undefinedTable: {"the tables of the store are gone: restore them from a copy of the database", false},
 	"25006":        {"the server is a replica, or is set to read only: use the primary server", false},
+	"26000":        {notPrepared, false},
+	"42P05":        {notPrepared, false},
 	"53100":        {"make room on the disk of the server", false},
 	"53300":        {"the server has no connection left: raise max_connections, or lower pool_max_conns", false},
 	"57P03":        {"the server is starting or stopping", false},
