@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -154,9 +155,30 @@ func wait(t *testing.T, store queue.Store, what string, so func(queue.Counts) bo
 			return
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			t.Fatalf("it does not come that %s; there are %+v", what, st.Queues)
+			t.Fatalf("it does not come that %s; there are %+v\n%s", what, st.Queues, describe(t, store))
 		}
 	}
+}
+
+// describe formats what a store says about its processes and about the tasks that have not
+// ended.
+func describe(t *testing.T, store queue.Store) string {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	var b strings.Builder
+	st, err := store.Stats(ctx, time.Now())
+	fmt.Fprintf(&b, "statistics: %v\nleader: %+v\nnodes: %+v\nworkers: %+v\n", err, st.Lead, st.Nodes, st.Workers)
+	tasks, err := everything(ctx, store)
+	fmt.Fprintf(&b, "tasks: %v\n", err)
+	for i := range tasks {
+		if task := &tasks[i]; !task.State.Finished() {
+			reasons, err := store.Explain(ctx, time.Now(), task.ID)
+			fmt.Fprintf(&b, "%s %s %s %+v\n\t%+v\n", task.ID, task.State, task.Key, task.Lease, task.Steps)
+			fmt.Fprintf(&b, "\t%v %v\n", reasons, err)
+		}
+	}
+	return b.String()
 }
 
 // allSlots checks that as many tasks run at once as the limits allow: no slot of the

@@ -125,12 +125,16 @@ func (f *fleet) stop(place int, d time.Duration) {
 	})
 }
 
-// end kills all running processes.
+// end kills all running processes. Those of a test that has failed print their stacks.
 func (f *fleet) end() {
 	f.resumes.Wait()
+	sig := syscall.SIGKILL
+	if f.t.Failed() {
+		sig = syscall.SIGQUIT
+	}
 	for _, m := range f.members {
 		if f.died[m.name] == 0 {
-			_ = m.cmd.Process.Kill()
+			_ = m.cmd.Process.Signal(sig)
 			f.dead(m)
 		}
 	}
