@@ -31,7 +31,6 @@ func (s *sessions) prepare(ctx context.Context, cfg *pgx.ConnConfig) error {
 		s.own.Store(own)
 	}
 	if !*own {
-		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		return nil
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement

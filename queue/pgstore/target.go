@@ -25,6 +25,9 @@ func parse(url string) (target, error) {
 		return target{}, fmt.Errorf("%w: the URL of the database: %w", queue.ErrInvalid, err) // without its password
 	}
 	if !strings.Contains(url, "default_query_exec_mode") {
+		// One round trip for each call, and no prepared statements, unless prepare decides
+		// otherwise.
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		cfg.BeforeConnect = new(sessions).prepare
 	}
 	c := cfg.ConnConfig
