@@ -3,6 +3,8 @@ package pgstore
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 	"github.com/stintgo/stint/queue/internal/machine"
@@ -37,6 +39,11 @@ func OpenDB(ctx context.Context, url string, cfg Config, maxMessage int) (dbrows
 	}
 	r.maxMessage = maxMessage
 	return r, nil
+}
+
+// VacuumMode returns how the connection of a VACUUM sends statements.
+func VacuumMode(db dbrows.DB) pgx.QueryExecMode {
+	return db.(*rows).pool.Config().ConnConfig.DefaultQueryExecMode
 }
 
 // Session returns how many statements a connection of a database has prepared, and whether

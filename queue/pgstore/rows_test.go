@@ -256,6 +256,10 @@ func TestC11_RowsAreVacuumed(t *testing.T) {
 				t.Fatalf("%s: no vacuum a minute after 20 changes", name)
 			}
 		}
+		// The connection of the VACUUM is none of the pool's, and finds nothing out about sessions.
+		if mode := pgstore.VacuumMode(db); mode != pgx.QueryExecModeCacheDescribe {
+			t.Errorf("%s: the connection of the VACUUM uses %v", name, mode)
+		}
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 
 // sessions decides once, before the first connection of a pool, how its statements are sent.
 //
-// If the connections go to the server itself, each prepares a statement once: to parse and to
-// plan it takes the server as long as to execute it. Through a pooler such as PgBouncer a
-// connection may have another session in each transaction, which does not know the statement.
-// Then only its description is kept, and the server parses and plans it for each call.
+// If the connections go to the server itself, each prepares a statement once, which the server
+// otherwise parses and plans for each call. Through a pooler such as PgBouncer a connection may
+// have another session in each transaction, which does not know the statement. Then only the
+// description of its parameters is kept.
 type sessions struct {
 	own atomic.Pointer[bool] // whether each connection has one session; nil: not known
 }
