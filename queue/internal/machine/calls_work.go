@@ -162,33 +162,40 @@ func (m *Machine) Maintain(ctx context.Context, now time.Time, limit int) (next 
 	case limit == 0:
 		limit = math.MaxInt
 	}
-	for {
-		size := min(limit, maintainBatchSize)
-		next, left, err := m.maintainBatch(ctx, now, size)
-		if limit -= size - left; err != nil || left > 0 || limit == 0 {
-			return next, err
+	for removed := 0; ; {
+		if err := m.steps.beginChange(ctx, now); err != nil {
+			return time.Time{}, err
 		}
+		size := min(limit, maintainStep)
+		at, left, wrote := m.maintainer.maintain(size)
+		limit -= size - left
+		removed += size - left
+		complete := left > 0 || limit == 0
+		if !complete && !wrote && removed < maintainRemoved {
+			m.steps.seal()
+			m.steps.mu.Unlock()
+			continue
+		}
+		if err := errors.Join(m.journal.Failed(), m.steps.end(ctx)); err != nil {
+			return time.Time{}, err
+		}
+		if complete && at == 0 {
+			return time.Time{}, nil
+		} else if complete {
+			return timeOf(at), nil
+		}
+		removed = 0
 	}
 }
 
-// maintainBatchSize limits the changes that Maintain makes in one step.
-const maintainBatchSize = 100
-
-// maintainBatch makes one step of Maintain, with at most limit changes. left is limit
-// less the changes made; if left is 0, next is now.
-func (m *Machine) maintainBatch(ctx context.Context, now time.Time, limit int) (next time.Time, left int, err error) {
-	if err := m.steps.beginChange(ctx, now); err != nil {
-		return time.Time{}, limit, err
-	}
-	at, limit := m.maintainer.maintain(limit)
-	if err := errors.Join(m.journal.Failed(), m.steps.end(ctx)); err != nil {
-		return time.Time{}, limit, err
-	}
-	if at == 0 {
-		return time.Time{}, limit, nil
-	}
-	return timeOf(at), limit, nil
-}
+const (
+	// maintainStep limits the changes that Maintain makes in one step.
+	maintainStep = 100
+	// maintainRemoved limits the rows that Maintain removes before it waits until that is
+	// durable. If it waited after each step, it would forget tasks more slowly than tasks
+	// end. Rows that it writes would fill the memory: it waits after each step for those.
+	maintainRemoved = 10_000
+)
 
 // Listen is as [queue.Store] says.
 func (m *Machine) Listen(name string) (<-chan struct{}, func()) {

@@ -33,12 +33,14 @@ type maintainer struct {
 }
 
 // maintain makes at most limit changes. at is when the next change is due, 0 if none is;
-// left is limit less the changes made. If left is 0, at is now.
-func (n *maintainer) maintain(limit int) (at int64, left int) {
+// left is limit less the changes made. If left is 0, at is now. wrote reports whether rows
+// have been written, which may be large, and not only removed.
+func (n *maintainer) maintain(limit int) (at int64, left int, wrote bool) {
 	n.keyRates.unblock()
 	n.total.lapse()
 	for limit > 0 && n.journal.Failed() == nil && n.taskDue() {
 		limit--
+		wrote = true
 	}
 	for limit > 0 && n.uniqueNames.expire() {
 		limit--
@@ -64,7 +66,7 @@ func (n *maintainer) maintain(limit int) (at int64, left int) {
 			at = earliest(at, lapses)
 		}
 	}
-	return at, limit
+	return at, limit, wrote
 }
 
 // taskDue makes the earliest due change of delays, leases and deadlines, and reports
