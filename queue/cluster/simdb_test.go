@@ -154,6 +154,17 @@ func (c *simConn) Get(ctx context.Context, key string) (value []byte, err error)
 	return value, err
 }
 
+func (c *simConn) ReadKeys(ctx context.Context, keys []string, _ int) (values [][]byte, err error) {
+	err = c.call(ctx, func() error {
+		values = make([][]byte, len(keys))
+		for i, key := range keys {
+			values[i] = c.rows[key]
+		}
+		return nil
+	})
+	return values, err
+}
+
 func (c *simConn) Scan(
 	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,
 ) error {

@@ -43,7 +43,7 @@ type rows struct {
 	maxMessage int // bytes
 
 	// The statements, for this schema.
-	apply, set, get, up, down, put string
+	apply, set, get, some, up, down, put string
 }
 
 var _ dbrows.DB = (*rows)(nil)
@@ -69,6 +69,9 @@ func newRows(ctx context.Context, t target, cfg Config, giveUp func()) (*rows, e
 		removed as (delete from $schema.rows using moved where key = any($6::bytea[]))
 		select 1 / count(*) from moved`)
 	r.get = r.sql(`select value from $schema.rows where key = $1`)
+	r.some = r.sql(`select key, value from (select key, value, sum(octet_length(value)) over (order by key)
+			- octet_length(value) as before from $schema.rows where key = any($1::bytea[])) as e
+		where before < $2 order by key`)
 	r.up = r.sql(`select key, value from $schema.rows where key >= $1 and key < $2 order by key limit $3`)
 	r.down = r.sql(`select key, value from $schema.rows where key >= $1 and key < $2 order by key desc limit $3`)
 	// The share lock does not wait for batches and renewals, and excludes Lead, which locks the
@@ -119,6 +122,30 @@ func (r *rows) Get(ctx context.Context, key string) (value []byte, err error) {
 	return value, explain(err)
 }
 
+// ReadKeys is as [dbrows.DB] says.
+func (r *rows) ReadKeys(ctx context.Context, keys []string, most int) (values [][]byte, err error) {
+	names := make([][]byte, len(keys))
+	for i, key := range keys {
+		names[i] = []byte(key)
+	}
+	found, err := r.pool.Query(ctx, r.some, names, int64(most))
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var key, value []byte
+		if err := found.Scan(&key, &value); err != nil {
+			return nil, err
+		}
+		for keys[len(values)] != string(key) {
+			values = append(values, nil)
+		}
+		values = append(values, value)
+	}
+	return values, explain(found.Err())
+}
+
 // Scan is as [dbrows.DB] says.
 func (r *rows) Scan(
 	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,
@@ -151,9 +178,12 @@ func (r *rows) page(
 	}
 	defer found.Close()
 	for found.Next() {
-		raw := found.RawValues()
-		last = string(raw[0])
-		if !fn(last, raw[1]) {
+		var key, value []byte
+		if err := found.Scan(&key, &value); err != nil {
+			return "", 0, err
+		}
+		last = string(key)
+		if !fn(last, value) {
 			return "", 0, nil
 		}
 		n++

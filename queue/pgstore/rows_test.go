@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,37 @@ func value(t *testing.T, db dbrows.DB, key string) string {
 	return string(v)
 }
 
+// checkReadKeys reads the keys y, which is empty, and z, of a byte, and some that are not there;
+// and all keys in order.
+func checkReadKeys(t *testing.T, db dbrows.DB) {
+	t.Helper()
+	for most, want := range map[int]string{1: `["" - "3"]`, 100: `["" - "3"]`} {
+		found, err := db.ReadKeys(t.Context(), []string{"x", "y", "y1", "z", "z1"}, most)
+		if err != nil {
+			t.Errorf("ReadKeys: %v", err)
+		}
+		var got []string
+		for _, value := range found[1:] {
+			if value == nil {
+				got = append(got, "-")
+			} else {
+				got = append(got, fmt.Sprintf("%q", value))
+			}
+		}
+		if fmt.Sprint(got) != want || found[0] != nil {
+			t.Errorf("ReadKeys, most %d bytes: %q, want nil, then %s", most, found, want)
+		}
+	}
+	var scanned []string
+	err := db.Scan(t.Context(), "a", "zz", false, func(key string, value []byte) bool {
+		scanned = append(scanned, key+string(value))
+		return true
+	})
+	if want := []string{"y", "z3"}; err != nil || !slices.Equal(scanned, want) {
+		t.Errorf("Scan: %q, %v; want %q", scanned, err, want)
+	}
+}
+
 // What package dbrows asks of a database, in each mode of the driver, and through PgBouncer
 // in those that need no session.
 func TestC11_Rows(t *testing.T) {
@@ -123,6 +155,7 @@ func TestC11_Rows(t *testing.T) {
 			if now, err := a.Term(t.Context()); now != next || err != nil || value(t, a, "x") != "" || value(t, a, "z") != "3" {
 				t.Errorf("Term is %v, %v, want %v; x is %q, z is %q", now, err, next, value(t, a, "x"), value(t, a, "z"))
 			}
+			checkReadKeys(t, a)
 			checkLeases(t, a, next.Epoch)
 
 			execute(t, sharedServer(t), schema, endLease)

@@ -1,8 +1,10 @@
 package redisstore_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/redisstore"
@@ -10,6 +12,55 @@ import (
 
 // memoryMax is the memory of the server for a pending task with a payload of 100 bytes.
 const memoryMax = 450
+
+// TestC11_ReadAhead: tasks that start out of a backlog which is not in the leader's memory are
+// read by their keys. A scan of the hash, which takes longer the larger the backlog is, would
+// be made for every hundred of them.
+func TestC11_ReadAhead(t *testing.T) {
+	const tasks, size = 20_000, 1000
+	server := newServer(t, "--appendonly", "no")
+	s := open(t, server.url(), redisstore.Config{})
+	var ids queue.IDs
+	for range tasks / 1000 {
+		batch := make([]queue.NewTask, 1000)
+		for i := range batch {
+			payload := []byte(strings.Repeat("x", size))
+			batch[i] = queue.NewTask{ID: ids.New(now), Spec: queue.Spec{Kind: "work", Payload: payload}}
+		}
+		if _, err := s.Submit(t.Context(), now, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := server.raw(t)
+	calls := func(command string) int {
+		t.Helper()
+		info, err := raw.InfoMap(t.Context(), "commandstats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		_, _ = fmt.Sscanf(info["Commandstats"]["cmdstat_"+command], "calls=%d", &n)
+		return n
+	}
+	scans, reads := calls("hscan"), calls("hget")
+	for started := 0; started < tasks; {
+		claim := queue.Claim{Worker: "w", Kinds: []string{"work"}, Max: 100, Lease: time.Minute}
+		got, err := s.Claim(t.Context(), now, claim)
+		if err != nil || len(got.Tasks) == 0 {
+			t.Fatalf("%d tasks have started; then a claim returns %d, %v", started, len(got.Tasks), err)
+		}
+		for i := range got.Tasks {
+			if len(got.Tasks[i].Payload) != size {
+				t.Fatalf("a task has a payload of %d bytes, want %d", len(got.Tasks[i].Payload), size)
+			}
+		}
+		started += len(got.Tasks)
+	}
+	// A field is read for each lease, and one for each row that is not in memory.
+	if scans, reads = calls("hscan")-scans, calls("hget")-reads; scans > 0 || reads < tasks*11/10 || reads > 2*tasks {
+		t.Errorf("%d tasks started with %d scans and %d reads of fields", tasks, scans, reads)
+	}
+}
 
 // TestC6_Memory: the server needs little more for a task than its row.
 func TestC6_Memory(t *testing.T) {

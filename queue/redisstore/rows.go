@@ -175,6 +175,26 @@ func (r *rows) Get(ctx context.Context, key string) ([]byte, error) {
 	})
 }
 
+// ReadKeys is as [dbrows.DB] says.
+func (r *rows) ReadKeys(ctx context.Context, keys []string, most int) ([][]byte, error) {
+	args := make([]any, 0, 1+len(keys))
+	args = append(args, most)
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	answer, err := r.run(ctx, 0, r.scripts.readKeys, []string{r.family(keys[0][0])}, args...)
+	if err != nil {
+		return nil, err
+	}
+	values := make([][]byte, len(answer))
+	for i, value := range answer {
+		if value, ok := value.(string); ok {
+			values[i] = []byte(value)
+		}
+	}
+	return values, nil
+}
+
 // Scan is as [dbrows.DB] says. The keys of a letter are in memory meanwhile.
 func (r *rows) Scan(
 	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,

@@ -88,6 +88,32 @@ func TestRows_Scan(t *testing.T) {
 	}
 }
 
+// TestRows_ReadKeys: values come in the order of the keys, until there are enough bytes.
+func TestRows_ReadKeys(t *testing.T) {
+	db, term := newDB(t, newPrefix())
+	term.Batch++
+	set := []journal.Change{
+		{Key: "t1", Value: []byte("1\x00")}, {Key: "t3", Value: []byte{}}, {Key: "t5", Value: []byte("5")},
+	}
+	if err := db.Apply(t.Context(), term, set); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		most int
+		want [][]byte
+	}{
+		{1, [][]byte{nil, []byte("1\x00")}},
+		{3, [][]byte{nil, []byte("1\x00"), nil, {}, []byte("5")}},
+		{100, [][]byte{nil, []byte("1\x00"), nil, {}, []byte("5"), nil}},
+	} {
+		got, err := db.ReadKeys(t.Context(), []string{"t0", "t1", "t2", "t3", "t5", "t6"}, test.most)
+		same := func(a, b []byte) bool { return string(a) == string(b) && (a == nil) == (b == nil) }
+		if err != nil || !slices.EqualFunc(got, test.want, same) {
+			t.Errorf("up to %d bytes: %q, %v; want %q", test.most, got, err, test.want)
+		}
+	}
+}
+
 // TestRows_Apply: a batch is made once, in its turn, with its removals, or not at all.
 func TestRows_Apply(t *testing.T) {
 	prefix := newPrefix()

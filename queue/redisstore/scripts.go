@@ -23,16 +23,19 @@ var touchSource string
 //go:embed apply.lua
 var applySource string
 
+//go:embed readkeys.lua
+var readKeysSource string
+
 //go:embed putleases.lua
 var putLeasesSource string
 
 // scripts are what the store has the server execute as one operation.
-type scripts struct{ lead, renew, touch, apply, putLeases *redis.Script }
+type scripts struct{ lead, renew, touch, apply, readKeys, putLeases *redis.Script }
 
 func newScripts() scripts {
 	return scripts{
 		redis.NewScript(leadSource), redis.NewScript(renewSource), redis.NewScript(touchSource),
-		redis.NewScript(applySource), redis.NewScript(putLeasesSource),
+		redis.NewScript(applySource), redis.NewScript(readKeysSource), redis.NewScript(putLeasesSource),
 	}
 }
 

@@ -81,6 +81,10 @@ type DB interface {
 	Apply(ctx context.Context, t Term, changes []journal.Change) error
 	// Get returns the value of a key, nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
+	// ReadKeys returns the values of the first of keys, nil for those without, in one round
+	// trip. The keys ascend and have the same first letter. It ends with the value with which
+	// the sizes are most bytes or more.
+	ReadKeys(ctx context.Context, keys []string, most int) (values [][]byte, err error)
 	// Scan calls fn for the keys from ≤ key < to, in ascending order, or in descending order
 	// if down is set, until fn returns false. fn does not keep the value.
 	Scan(ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool) error

@@ -72,7 +72,10 @@ type Rows struct {
 	calls  sync.WaitGroup // calls of db; Add is called with mu held
 }
 
-var _ journal.Rows = (*Rows)(nil)
+var (
+	_ journal.Rows      = (*Rows)(nil)
+	_ journal.KeyReader = (*Rows)(nil)
+)
 
 // Open makes this process the leader. If another one leads, Open returns a [*queue.LedError]; it
 // does not wait. The caller closes the rows, which close db, also if Open fails.
@@ -272,21 +275,32 @@ func final(batch []journal.Change) []journal.Change {
 }
 
 // Get is as [journal.Rows] says.
-func (r *Rows) Get(key string) (value []byte, err error) {
+func (r *Rows) Get(key string) ([]byte, error) {
+	return readOnce(r, func(ctx context.Context) ([]byte, error) { return r.db.Get(ctx, key) })
+}
+
+// ReadKeys is as [journal.KeyReader] says.
+func (r *Rows) ReadKeys(keys []string, most int) ([][]byte, error) {
+	return readOnce(r, func(ctx context.Context) ([][]byte, error) { return r.db.ReadKeys(ctx, keys, most) })
+}
+
+// readOnce reads by one call of the server, for which an open machine is locked.
+func readOnce[T any](r *Rows, read func(context.Context) (T, error)) (found T, err error) {
 	ctx, stop := r.whileLocked()
 	defer stop()
 	err = r.try(ctx, func(ctx context.Context) (err error) {
 		ctx, stop := context.WithTimeout(ctx, attempt)
 		defer stop()
-		if value, err = r.db.Get(ctx, key); err != nil {
+		if found, err = read(ctx); err != nil {
 			return err
 		}
 		return r.confirm(ctx)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", journal.ErrAway, err)
+		var none T
+		return none, fmt.Errorf("%w: %w", journal.ErrAway, err)
 	}
-	return value, nil
+	return found, nil
 }
 
 // confirm returns an error if what was read before the call may have been written by another

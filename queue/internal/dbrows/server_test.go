@@ -266,6 +266,16 @@ func (c *connection) Get(ctx context.Context, key string) ([]byte, error) {
 	return ask(ctx, c, opGet, func() ([]byte, error) { return c.rows[key], nil })
 }
 
+func (c *connection) ReadKeys(ctx context.Context, keys []string, _ int) ([][]byte, error) {
+	return ask(ctx, c, opGet, func() ([][]byte, error) {
+		values := make([][]byte, len(keys))
+		for i, key := range keys {
+			values[i] = c.rows[key]
+		}
+		return values, nil
+	})
+}
+
 // Scan makes a call for the list of keys, and one for each key.
 func (c *connection) Scan(
 	ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool,

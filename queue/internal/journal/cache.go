@@ -54,7 +54,7 @@ func (j *Journal) HasRoom() bool {
 	return j.stored+j.keep/scanShare <= j.keep
 }
 
-// Load reads the rows of those keys that are not in memory into memory, in one scan. The
+// Load reads the rows of those keys that are not in memory into memory, in one call. The
 // keys must be in ascending order, and none of them may be set meanwhile. Errors are
 // ignored: then fewer rows are in memory.
 func (j *Journal) Load(keys []string) {
@@ -63,7 +63,23 @@ func (j *Journal) Load(keys []string) {
 	if keys = j.missing(keys); len(keys) == 0 {
 		return
 	}
-	var found []Change
+	most := j.keep / scanShare
+	if rows, ok := j.rows.(KeyReader); ok {
+		values, _ := rows.ReadKeys(keys, most)
+		var found []Change
+		for i, value := range values {
+			if value != nil {
+				found = append(found, Change{Key: keys[i], Value: value})
+			}
+		}
+		j.add(found)
+		return
+	}
+	j.add(j.scan(keys, most))
+}
+
+// scan returns the rows of keys, until their values have most bytes.
+func (j *Journal) scan(keys []string, most int) (found []Change) {
 	size, last := 0, keys[len(keys)-1]
 	_ = j.rows.Scan(keys[0], last+"\x00", false, func(key string, value []byte) bool {
 		for keys[0] < key {
@@ -73,9 +89,9 @@ func (j *Journal) Load(keys []string) {
 			found = append(found, Change{Key: key, Value: slices.Clone(value)})
 			size += len(value)
 		}
-		return key != last && size < j.keep/scanShare
+		return key != last && size < most
 	})
-	j.add(found)
+	return found
 }
 
 // missing returns the keys that have no row in memory. It reuses the array of keys.

@@ -33,6 +33,15 @@ type Rows interface {
 	Close() error
 }
 
+// KeyReader is implemented by Rows that read keys by name sooner than the range of them, for
+// example because each call takes a round trip.
+type KeyReader interface {
+	// ReadKeys returns the values of the first of keys, nil for those without. It ends with
+	// the value with which their sizes are most bytes or more. The machine is locked
+	// meanwhile, as for Get.
+	ReadKeys(keys []string, most int) (values [][]byte, err error)
+}
+
 // Change sets a key to a value, or removes it if the value is nil.
 type Change struct {
 	Key    string
