@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,15 +57,9 @@ func (t *Tasks) spend(st *measure.Stage, n int) (_ measure.Values, err error) {
 	if st.Once {
 		n = 2 * waitingTasks
 	}
-	dir, err := os.MkdirTemp(t.dir, "day-")
+	dir, err := t.serverDir(st, "day-")
 	if err != nil {
 		return nil, err
-	}
-	st.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for _, path := range []string{t.dir, dir} { // PostgreSQL does not run as root: see durable.Prepare
-		if err := os.Chmod(path, 0o711); err != nil { //nolint:gosec // nothing in it is secret
-			return nil, err
-		}
 	}
 	server, err := dbserver.NewPostgres(dir, func(string) error { return nil })
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package scale measures what very many pending tasks cost on one machine: the
-// memory of the process, the time until a directory with them is open, and how
-// fast others are worked on while they wait.
+// Package scale measures what very many pending tasks cost: the memory of the process, the
+// time until a store with them is open, and how fast others are worked on while they wait;
+// in a directory, on PostgreSQL and on Redis.
 //
 // Each phase is a process of its own, so that its memory is that of the phase.
 package scale
@@ -60,7 +60,9 @@ func Prepare(dir string, pending int) (*Tasks, error) {
 }
 
 // Cases are the rows of this suite.
-func (t *Tasks) Cases() []measure.Case { return []measure.Case{t.fill(), t.work(), t.day()} }
+func (t *Tasks) Cases() []measure.Case {
+	return []measure.Case{t.fill(), t.work(), t.postgres(), t.redis(), t.day()}
+}
 
 // fill is measured once, whatever the rounds are: all of them have the same
 // figures.
@@ -103,7 +105,7 @@ func (t *Tasks) filledOnce(st *measure.Stage) (measure.Values, error) {
 		if t.err = disk.CheckReal(t.dir); t.err != nil && !st.Once {
 			return
 		}
-		t.filled, t.err = t.run(st, "-dir", t.pendingDir(), "-fill", strconv.Itoa(t.pending))
+		t.filled, t.err = t.run(st, "-store", t.pendingDir(), "-fill", strconv.Itoa(t.pending))
 	})
 	return t.filled, t.err
 }
@@ -112,7 +114,7 @@ func (t *Tasks) workFull(st *measure.Stage) (measure.Values, error) {
 	if _, err := t.filledOnce(st); err != nil {
 		return nil, err
 	}
-	return t.run(st, "-dir", t.pendingDir(), "-work", strconv.Itoa(st.Size(worked)))
+	return t.run(st, "-store", t.pendingDir(), "-work", strconv.Itoa(st.Size(worked)))
 }
 
 func (t *Tasks) workEmpty(st *measure.Stage) (measure.Values, error) {
@@ -121,7 +123,7 @@ func (t *Tasks) workEmpty(st *measure.Stage) (measure.Values, error) {
 		return nil, err
 	}
 	st.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return t.run(st, "-dir", dir, "-work", strconv.Itoa(st.Size(worked)))
+	return t.run(st, "-store", dir, "-work", strconv.Itoa(st.Size(worked)))
 }
 
 // run runs a phase, when all that others have written is on the disk.

@@ -1,21 +1,29 @@
 // Command phase does one phase of the suite scale, and prints what it found as
 // JSON, by the names of that suite's readings.
 //
-//	phase -dir D -fill 10000000   submits so many tasks and closes the store
-//	phase -dir D -work 60000      opens it, and submits, runs and settles so many
+//	phase -store S -fill 10000000   submits so many tasks and closes the store
+//	phase -store S -work 60000      opens it, and submits, runs and settles so many
+//	phase -store S -drain 1000000   runs and settles so many
+//
+// S is a directory or the URL of a server. With -busy one task of ten has a key whose
+// limit is 1, and -work then holds one of them in its handler.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/filestore"
+	"github.com/stintgo/stint/queue/pgstore"
+	"github.com/stintgo/stint/queue/redisstore"
 )
 
 // memoryLimit is what a program with so many tasks has to say: without it the
@@ -24,12 +32,15 @@ import (
 const memoryLimit = 1820 << 20
 
 func main() {
-	dir := flag.String("dir", "", "directory of the store")
-	fill := flag.Int("fill", 0, "submit so many tasks")
-	work := flag.Int("work", 0, "submit, run and settle so many tasks")
+	o := options{}
+	flag.StringVar(&o.store, "store", "", "directory or URL of the store")
+	flag.BoolVar(&o.busy, "busy", false, "give one task of ten a key whose limit is 1")
+	flag.IntVar(&o.fill, "fill", 0, "submit so many tasks")
+	flag.IntVar(&o.work, "work", 0, "submit, run and settle so many tasks")
+	flag.IntVar(&o.drain, "drain", 0, "run and settle so many tasks")
 	flag.Parse()
 	debug.SetMemoryLimit(memoryLimit)
-	found, err := phase(*dir, *fill, *work)
+	found, err := phase(o)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(found)
 	}
@@ -39,35 +50,52 @@ func main() {
 	}
 }
 
+type options struct {
+	store             string
+	busy              bool
+	fill, work, drain int
+}
+
 // phase does what was asked for, on a store that it opens and closes.
-func phase(dir string, fill, work int) (found map[string]float64, err error) {
-	if dir == "" || (fill > 0) == (work > 0) {
-		return nil, errors.New("want -dir, and one of -fill and -work")
+func phase(o options) (found map[string]float64, err error) {
+	if o.store == "" || min(o.fill, o.work, o.drain) < 0 || max(o.fill, o.work, o.drain) != o.fill+o.work+o.drain {
+		return nil, errors.New("want -store, and one of -fill, -work and -drain")
 	}
 	start := time.Now()
-	store, err := filestore.Open(dir, filestore.Config{})
+	store, err := open(o.store)
 	if err != nil {
 		return nil, err
 	}
 	found = map[string]float64{"opening": float64(time.Since(start))}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	q := queue.New(store, queue.Config{})
-	if fill > 0 {
-		found["rate"], err = filled(q, fill)
-		if err != nil {
-			return nil, err
-		}
-		return found, resident(found)
-	}
 	// What is resident when it is open, and the peak of all that follows.
 	if err := resident(found); err != nil {
 		return nil, err
 	}
-	open := found["memory"]
-	if found["rate"], err = lives(q, work); err != nil {
-		return nil, err
+	opened := found["memory"]
+	switch {
+	case o.fill > 0:
+		found["rate"], err = filled(q, o.fill, o.busy)
+		return found, errors.Join(err, resident(found))
+	case o.work > 0:
+		found["rate"], err = lives(q, o.work)
+	default:
+		found["rate"], err = drained(q, o.drain)
 	}
-	err = resident(found)
-	found["memory"] = open
+	err = errors.Join(err, resident(found))
+	found["memory"] = opened
 	return found, err
+}
+
+// open opens a store, as its leader if it is on a server.
+func open(at string) (queue.Store, error) {
+	switch scheme, _, _ := strings.Cut(at, "://"); scheme {
+	case "postgres":
+		return pgstore.Open(context.Background(), at, pgstore.Config{})
+	case "redis":
+		return redisstore.Open(context.Background(), at, redisstore.Config{})
+	default:
+		return filestore.Open(at, filestore.Config{})
+	}
 }

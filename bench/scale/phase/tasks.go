@@ -22,6 +22,9 @@ const (
 	callers = 64
 	workers = 64
 	kept    = 1000 // tasks that have succeeded
+
+	busyKey  = "busy" // has a limit of 1
+	busyPart = 10     // one task of so many has it
 )
 
 type args struct {
@@ -31,13 +34,23 @@ type args struct {
 // newArgs are a hundred bytes as JSON.
 func newArgs() args { return args{strings.Repeat("x", 89)} }
 
-// filled submits n tasks in batches, and answers how many it did in a second.
-func filled(q *queue.Queue, n int) (rate float64, err error) {
+// filled submits n tasks in batches, and answers how many it did in a second. busy gives
+// some of them busyKey, and a higher tier than the others, so that they would start first.
+func filled(q *queue.Queue, n int, busy bool) (rate float64, err error) {
+	if busy {
+		if err := limitBusy(q, 1); err != nil {
+			return 0, err
+		}
+	}
 	start := time.Now()
 	for left := n; left > 0; left -= batch {
 		tasks := make([]queue.NewTask, min(left, batch))
 		for i := range tasks {
-			if tasks[i], err = kind.Prepare(q, newArgs(), queue.Options{}); err != nil {
+			o := queue.Options{}
+			if busy && i%busyPart == 0 {
+				o.Key, o.Tier = busyKey, stint.High
+			}
+			if tasks[i], err = kind.Prepare(q, newArgs(), o); err != nil {
 				return 0, err
 			}
 		}
@@ -53,14 +66,24 @@ func filled(q *queue.Queue, n int) (rate float64, err error) {
 	return float64(n) / took.Seconds(), err
 }
 
+// limitBusy sets the limit of busyKey.
+func limitBusy(q *queue.Queue, limit int) error {
+	return q.Change(context.Background(), "default", queue.Change{Key: busyKey, Set: queue.Settings{Max: limit}})
+}
+
+// keepFew makes a store forget finished tasks as it goes: one that has been worked on
+// would have more to forget than a new one.
+func keepFew(q *queue.Queue) error {
+	settings := queue.Settings{Keep: queue.Retention{Count: kept}}
+	return q.Configure(context.Background(), "default", settings)
+}
+
 // lives submits n tasks while as many are worked on, and answers how many went
 // in and out in a second. Each handler waits until a task has come in for its own:
-// with others pending the workers would have done many more tasks by the end.
+// with others pending the workers would have done many more tasks by the end. A task of
+// busyKey keeps one worker until then.
 func lives(q *queue.Queue, n int) (rate float64, err error) {
-	// A directory that has been worked on has more to forget than a new one, unless
-	// both forget as they go.
-	settings := queue.Settings{Keep: queue.Retention{Count: kept}}
-	if err := q.Configure(context.Background(), "default", settings); err != nil {
+	if err := keepFew(q); err != nil {
 		return 0, err
 	}
 	before, err := pending(q)
@@ -70,7 +93,11 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 	var handled atomic.Int64
 	enough := make(chan struct{})
 	came := make(chan struct{}, n)
-	kind.Handle(q, func(context.Context, *queue.Job[args]) error {
+	kind.Handle(q, func(_ context.Context, j *queue.Job[args]) error {
+		if j.Key == busyKey {
+			<-enough
+			return queue.Snooze(time.Minute)
+		}
 		<-came
 		if handled.Add(1) == int64(n) {
 			close(enough)
@@ -97,6 +124,33 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 		err = fmt.Errorf("%d tasks are pending, want %d", after, want)
 	}
 	return float64(n) / took.Seconds(), err
+}
+
+// drained works on n tasks that are pending, and returns how many it did in a second.
+func drained(q *queue.Queue, n int) (rate float64, err error) {
+	if err := errors.Join(keepFew(q), limitBusy(q, workers)); err != nil {
+		return 0, err
+	}
+	var handled atomic.Int64
+	enough := make(chan struct{})
+	kind.Handle(q, func(context.Context, *queue.Job[args]) error {
+		if handled.Add(1) == int64(n) {
+			close(enough)
+		}
+		return nil
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	start := time.Now()
+	go func() { ended <- q.Run(ctx, stint.New(workers, stint.Config{})) }()
+	<-enough
+	took := time.Since(start)
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return 0, err
+	}
+	return float64(n) / took.Seconds(), nil
 }
 
 // submitted has many callers submit n tasks, and sends to came for each.
