@@ -85,6 +85,7 @@ func (s *Systems) hosted() []measure.Case {
 				{Name: limitsOff, Probe: s.working(40_000, keyed(openPostgres, queue.Settings{}), submitBatches)},
 			},
 		},
+		s.groups("PostgreSQL: two queues, "+works, all),
 		s.redis(asks, rates, "rate ≥ 45000 /s", "", func(n int, open opener) measure.Subject {
 			return measure.Subject{Probe: s.submitting(n, open, all)}
 		}),

@@ -74,18 +74,21 @@ func (s *stintQueue) work(handled func(stamp int64)) error { return s.workIn(wor
 
 // workIn is work on a number of slots.
 func (s *stintQueue) workIn(n int, handled func(stamp int64)) error {
+	slots := stint.New(n, stint.Config{})
+	s.turn.Cleanup(slots.Close)
+	return s.workOn(slots, handled)
+}
+
+// workOn is work on slots, on some queues or the default one.
+func (s *stintQueue) workOn(slots stint.Scheduler, handled func(stamp int64), queues ...string) error {
 	stintKind.Handle(s.queue, func(_ context.Context, j *queue.Job[args]) error {
 		handled(j.Args.Stamp)
 		return nil
 	})
 	ctx, stop := context.WithCancel(context.Background())
-	slots := stint.New(n, stint.Config{})
 	s.stop, s.ended = stop, make(chan error, 1)
-	go func() { s.ended <- s.queue.Run(ctx, slots) }()
-	s.turn.Cleanup(func() {
-		_ = s.settled() // its error has been reported, if the turn came that far
-		slots.Close()
-	})
+	go func() { s.ended <- s.queue.Run(ctx, slots, queues...) }()
+	s.turn.Cleanup(func() { _ = s.settled() }) // its error has been reported, if the turn came that far
 	return nil
 }
 
@@ -101,19 +104,22 @@ func (s *stintQueue) settled() error {
 	return err
 }
 
-func (s *stintQueue) kept() (int, error) {
+func (s *stintQueue) kept() (int, error) { return s.keptIn("default") }
+
+func (s *stintQueue) keptIn(queues ...string) (n int, err error) {
 	stats, err := s.queue.Stats(context.Background())
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	for state, count := range stats.Queues["default"].States {
-		switch state {
-		case queue.Dead, queue.Cancelled:
-			return 0, fmt.Errorf("%d tasks are %s", count, state)
-		case queue.Succeeded:
-		default:
-			n += count
+	for _, name := range queues {
+		for state, count := range stats.Queues[name].States {
+			switch state {
+			case queue.Dead, queue.Cancelled:
+				return 0, fmt.Errorf("%d tasks are %s", count, state)
+			case queue.Succeeded:
+			default:
+				n += count
+			}
 		}
 	}
 	return n, nil
