@@ -131,11 +131,13 @@ var directions = []direction{
 	},
 	// Disturbs the connections of tests.
 	{pkg: "internal/netfault", state: here},
+	// Finds the ports of servers that tests start.
+	{pkg: "internal/freeport", state: here},
 	// Starts PostgreSQL and Redis for tests and benchmarks.
 	{pkg: "internal/command", state: here},
 	{
 		pkg: "internal/dbserver", state: here,
-		may: []string{"internal/command"}, modules: []string{"github.com/jackc/pgx/v5"},
+		may: []string{"internal/command", "internal/freeport"}, modules: []string{"github.com/jackc/pgx/v5"},
 	},
 	// Starts an S3 server for tests.
 	{pkg: "internal/s3gateway", state: here, may: []string{"internal/command"}},

@@ -43,7 +43,11 @@ const (
 func node(dir, name, url string, lease time.Duration) error {
 	logging.Disable() // the log of the Redis client
 	n, err := openNode(context.Background(), name, url, lease)
-	for errors.Is(err, queue.ErrUnavailable) { // the database is starting
+	for said := ""; errors.Is(err, queue.ErrUnavailable); { // the database is starting
+		if text := err.Error(); text != said {
+			said = text
+			fmt.Fprintln(os.Stderr, name, "cannot open the store yet:", text)
+		}
 		_ = pause(context.Background(), 50*time.Millisecond)
 		n, err = openNode(context.Background(), name, url, lease)
 	}

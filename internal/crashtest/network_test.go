@@ -5,13 +5,13 @@ package crashtest_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint/internal/freeport"
 	"github.com/stintgo/stint/internal/netfault"
 	"github.com/stintgo/stint/internal/seeded"
 )
@@ -39,12 +39,7 @@ func newNetwork(t *testing.T, dsn string) *network {
 	t.Cleanup(func() { closeProxy(t, n.database) })
 	to.Host = n.database.Addr()
 	n.url = to.String()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.listen = l.Addr().String()
-	if err := l.Close(); err != nil { // the node listens there
+	if n.listen, err = freeport.Address(); err != nil {
 		t.Fatal(err)
 	}
 	if n.others, err = netfault.New(n.listen); err != nil {

@@ -9,10 +9,11 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stintgo/stint/internal/freeport"
 )
 
 const (
@@ -93,10 +94,8 @@ func (p *process) stop(by syscall.Signal) {
 
 // freeAddress returns an address of the loopback interface on which nothing listens.
 func freeAddress() (address, port string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
-	if err != nil {
-		return "", "", err
+	if address, err = freeport.Address(); err == nil {
+		_, port, err = net.SplitHostPort(address)
 	}
-	number := l.Addr().(*net.TCPAddr).Port
-	return l.Addr().String(), strconv.Itoa(number), l.Close()
+	return address, port, err
 }

@@ -3,13 +3,13 @@ package redisstore_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stintgo/stint/internal/freeport"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/redisstore"
 )
@@ -29,12 +29,8 @@ func TestC11_RefusedServers(t *testing.T) {
 	raw.HSet(ctx, "{fields}:leader", "name", "x")
 	raw.HSet(ctx, "{headless}:rows:t", "t1", "x")
 	raw.Do(ctx, "ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@read", "+@connection")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := freeport.Address()
 	if err != nil {
-		t.Fatal(err)
-	}
-	free := l.Addr().String()
-	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/stintgo/stint/internal/freeport"
 )
 
 // server is a Redis server with its files in a directory of its own. Unlike those of package
@@ -39,14 +41,11 @@ func startWith(first []string, args ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, addr: l.Addr().String(), first: first, args: args}
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
+	s := &server{dir: dir, addr: addr, first: first, args: args}
 	return s, s.run()
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	lease   = 5 * time.Second  // the default
+	lease   = 2 * time.Second  // the default
 	attempt = 10 * time.Second // the limit of one
 	ms      = time.Millisecond
 )
