@@ -10,14 +10,14 @@ import (
 	"github.com/stintgo/stint/bench/scale"
 )
 
-// The case of PostgreSQL is run by make bench-once, which installs it.
+// The cases of PostgreSQL and Redis are run by make bench-once, which installs them.
 func TestEveryOtherCaseRunsOnce(t *testing.T) {
 	tasks, err := scale.Prepare(t.TempDir(), 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	measuretest.Run(t, slices.DeleteFunc(tasks.Cases(), func(c measure.Case) bool {
-		return strings.Contains(c.Name, "PostgreSQL")
+		return strings.Contains(c.Name, "PostgreSQL") || strings.Contains(c.Name, "Redis")
 	}))
 }
 
