@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// maintainMax is the largest number of changes that one call of Maintain makes, so that the
-// call answers in time. It has to be well above the number of tasks that end while a store
-// makes one batch of changes durable: otherwise more tasks would end than are forgotten.
-const maintainMax = 10_000
+// maintainMax is the largest number of changes that one call of Maintain makes, so that no
+// call takes long: a store may wait for its disk after each hundred of them.
+const maintainMax = 1000
 
 // maintainUntil calls Maintain until ctx ends: at the time that the last call returned,
 // when this process has submitted a task that is due earlier, and at least every

@@ -38,7 +38,7 @@ func (s *Systems) groups(name string, submit func(keeper, int) error) measure.Ca
 	return c
 }
 
-// twoQueues is a queue each of whose tasks goes to the next of two queues.
+// twoQueues has two queues: each call of submit is for the next one.
 type twoQueues struct {
 	*stintQueue
 	next atomic.Int64

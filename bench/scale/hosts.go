@@ -111,7 +111,7 @@ func (t *Tasks) serverDir(st *measure.Stage, prefix string) (string, error) {
 // leads runs the phases of a leader on an empty store. used returns the memory of the
 // server; it may be nil.
 func (t *Tasks) leads(st *measure.Stage, url string, used func() (float64, error)) (measure.Values, error) {
-	size, pending := strconv.Itoa(st.Size(worked)), t.pending/hostedPart
+	size, pending := strconv.Itoa(st.Size(worked)), max(t.pending/hostedPart, 1)
 	empty, err := t.run(st, "-store", url, "-work", size)
 	if err != nil {
 		return nil, err

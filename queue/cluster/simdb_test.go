@@ -154,11 +154,11 @@ func (c *simConn) Get(ctx context.Context, key string) (value []byte, err error)
 	return value, err
 }
 
-func (c *simConn) ReadKeys(ctx context.Context, keys []string, _ int) (values [][]byte, err error) {
+func (c *simConn) ReadKeys(ctx context.Context, keys []string, most int) (values [][]byte, err error) {
 	err = c.call(ctx, func() error {
-		values = make([][]byte, len(keys))
-		for i, key := range keys {
-			values[i] = c.rows[key]
+		for size := 0; len(values) < len(keys) && size < most; {
+			value := c.rows[keys[len(values)]]
+			values, size = append(values, value), size+len(value)
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stintgo/stint/queue/internal/dbrows"
@@ -178,7 +179,7 @@ func (r *rows) page(
 	}
 	defer found.Close()
 	for found.Next() {
-		var key, value []byte
+		var key, value pgtype.DriverBytes // valid until Next
 		if err := found.Scan(&key, &value); err != nil {
 			return "", 0, err
 		}

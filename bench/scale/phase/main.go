@@ -1,12 +1,12 @@
 // Command phase does one phase of the suite scale, and prints what it found as
 // JSON, by the names of that suite's readings.
 //
-//	phase -store S -fill 10000000   submits so many tasks and closes the store
-//	phase -store S -work 60000      opens it, and submits, runs and settles so many
-//	phase -store S -drain 1000000   runs and settles so many
+//	phase -store S -fill 10000000   submits that number of tasks and closes the store
+//	phase -store S -work 60000      opens it, and submits, runs and settles that number
+//	phase -store S -drain 1000000   runs and settles that number
 //
-// S is a directory or the URL of a server. With -busy one task of ten has a key whose
-// limit is 1, and -work then holds one of them in its handler.
+// S is a directory or the URL of a server. With -fill -busy one task of ten has a key whose
+// limit is 1; a later -work holds one of them in its handler, and -drain raises the limit.
 package main
 
 import (
@@ -35,9 +35,9 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.store, "store", "", "directory or URL of the store")
 	flag.BoolVar(&o.busy, "busy", false, "give one task of ten a key whose limit is 1")
-	flag.IntVar(&o.fill, "fill", 0, "submit so many tasks")
-	flag.IntVar(&o.work, "work", 0, "submit, run and settle so many tasks")
-	flag.IntVar(&o.drain, "drain", 0, "run and settle so many tasks")
+	flag.IntVar(&o.fill, "fill", 0, "submit this number of tasks")
+	flag.IntVar(&o.work, "work", 0, "submit, run and settle this number of tasks")
+	flag.IntVar(&o.drain, "drain", 0, "run and settle this number of tasks")
 	flag.Parse()
 	debug.SetMemoryLimit(memoryLimit)
 	found, err := phase(o)
@@ -58,7 +58,8 @@ type options struct {
 
 // phase does what was asked for, on a store that it opens and closes.
 func phase(o options) (found map[string]float64, err error) {
-	if o.store == "" || min(o.fill, o.work, o.drain) < 0 || max(o.fill, o.work, o.drain) != o.fill+o.work+o.drain {
+	most := max(o.fill, o.work, o.drain)
+	if o.store == "" || min(o.fill, o.work, o.drain) < 0 || most == 0 || most != o.fill+o.work+o.drain {
 		return nil, errors.New("want -store, and one of -fill, -work and -drain")
 	}
 	start := time.Now()

@@ -24,7 +24,7 @@ const (
 	kept    = 1000 // tasks that have succeeded
 
 	busyKey  = "busy" // has a limit of 1
-	busyPart = 10     // one task of so many has it
+	busyPart = 10     // one task of ten has it
 )
 
 type args struct {
@@ -34,7 +34,7 @@ type args struct {
 // newArgs are a hundred bytes as JSON.
 func newArgs() args { return args{strings.Repeat("x", 89)} }
 
-// filled submits n tasks in batches, and answers how many it did in a second. busy gives
+// filled submits n tasks in batches, and returns the tasks per second. busy gives
 // some of them busyKey, and a higher tier than the others, so that they would start first.
 func filled(q *queue.Queue, n int, busy bool) (rate float64, err error) {
 	if busy {
@@ -112,7 +112,11 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 	if err := submitted(q, n, came); err != nil {
 		return 0, err
 	}
-	<-enough
+	select {
+	case <-enough:
+	case err := <-ended:
+		return 0, fmt.Errorf("the queue ended early: %w", err)
+	}
 	took := time.Since(start)
 	stop()
 	close(came) // for the handlers that still wait
@@ -126,7 +130,7 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 	return float64(n) / took.Seconds(), err
 }
 
-// drained works on n tasks that are pending, and returns how many it did in a second.
+// drained works on n tasks that are pending, and returns the tasks per second.
 func drained(q *queue.Queue, n int) (rate float64, err error) {
 	if err := errors.Join(keepFew(q), limitBusy(q, workers)); err != nil {
 		return 0, err
@@ -144,7 +148,11 @@ func drained(q *queue.Queue, n int) (rate float64, err error) {
 	ended := make(chan error, 1)
 	start := time.Now()
 	go func() { ended <- q.Run(ctx, stint.New(workers, stint.Config{})) }()
-	<-enough
+	select {
+	case <-enough:
+	case err := <-ended:
+		return 0, fmt.Errorf("the queue ended early: %w", err)
+	}
 	took := time.Since(start)
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -82,7 +82,7 @@ type DB interface {
 	// Get returns the value of a key, nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
 	// ReadKeys returns the values of the first of keys, nil for those without, in one round
-	// trip. The keys ascend and have the same first letter. It ends with the value with which
+	// trip. There is at least one key; they ascend and have one first letter. It ends with the value with which
 	// the sizes are most bytes or more.
 	ReadKeys(ctx context.Context, keys []string, most int) (values [][]byte, err error)
 	// Scan calls fn for the keys from ≤ key < to, in ascending order, or in descending order

@@ -44,7 +44,7 @@ const (
 	epochMax = 1<<24 - 1
 )
 
-// Rows are the rows of a machine on a database server. Apply, Get and Scan try until they
+// Rows are the rows of a machine on a database server. Apply and the reads try until they
 // succeed, Rows is closed, or another process leads. While the server cannot be reached,
 // callers of the machine get an error after [stall.AnswerWithin]; what had been decided by
 // then is written when the server is back.

@@ -266,11 +266,11 @@ func (c *connection) Get(ctx context.Context, key string) ([]byte, error) {
 	return ask(ctx, c, opGet, func() ([]byte, error) { return c.rows[key], nil })
 }
 
-func (c *connection) ReadKeys(ctx context.Context, keys []string, _ int) ([][]byte, error) {
-	return ask(ctx, c, opGet, func() ([][]byte, error) {
-		values := make([][]byte, len(keys))
-		for i, key := range keys {
-			values[i] = c.rows[key]
+func (c *connection) ReadKeys(ctx context.Context, keys []string, most int) ([][]byte, error) {
+	return ask(ctx, c, opGet, func() (values [][]byte, err error) {
+		for size := 0; len(values) < len(keys) && size < most; {
+			value := c.rows[keys[len(values)]]
+			values, size = append(values, value), size+len(value)
 		}
 		return values, nil
 	})

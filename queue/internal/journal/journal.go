@@ -1,7 +1,8 @@
 // Package journal is group commit: it turns what many callers write into few batches of
 // rows, and keeps in memory what is not in the rows yet.
 //
-//   - rows.go: [Rows], the interface of four methods that a store implements, and [Change].
+//   - rows.go: [Rows], the interface of four methods that a store implements, [KeyReader], of
+//     one more that it may implement, and [Change].
 //   - journal.go: [Journal], its changes, marks and steps.
 //   - round.go: the rounds in which callers wait for a batch, and one of them applies it.
 //   - cache.go: rows that stay in memory because they are likely to be read soon.
@@ -32,6 +33,7 @@ type Journal struct {
 	spare   []Change          // the array of an applied batch, for reuse
 	sealedN int               // the number of changes of batch that belong to complete steps
 	written uint64            // changes so far
+	values  uint64            // changes so far that set a value
 	sealed  uint64            // changes of complete steps so far
 	cache   map[string]*entry // changes that are not in rows yet, and rows to be read soon
 	peak    int               // of cache, for shrink.Delete
@@ -58,6 +60,9 @@ func (j *Journal) Set(key string, value []byte, soon bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.written++
+	if value != nil {
+		j.values++
+	}
 	e := j.cache[key]
 	if e == nil {
 		e = &entry{key: key}
@@ -122,6 +127,13 @@ func (j *Journal) Seal() uint64 {
 	defer j.mu.Unlock()
 	j.sealedN, j.sealed = len(j.batch), j.written
 	return j.written
+}
+
+// Values returns how many changes so far have set a value, and not removed a key.
+func (j *Journal) Values() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.values
 }
 
 // Mark returns the mark of the last change. Each change has a higher mark than the one

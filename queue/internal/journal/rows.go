@@ -2,7 +2,7 @@ package journal
 
 import "errors"
 
-// ErrAway is wrapped by errors of Get and Scan that say nothing about the rows: they cannot
+// ErrAway is wrapped by errors of Get, ReadKeys and Scan that say nothing about the rows: they cannot
 // be reached at present, or belong to another process now.
 var ErrAway = errors.New("the rows cannot be read at present")
 
@@ -33,12 +33,12 @@ type Rows interface {
 	Close() error
 }
 
-// KeyReader is implemented by Rows that read keys by name sooner than the range of them, for
-// example because each call takes a round trip.
+// KeyReader is implemented by Rows that read named keys faster than they scan the range of
+// them, for example because they have no order.
 type KeyReader interface {
-	// ReadKeys returns the values of the first of keys, nil for those without. It ends with
-	// the value with which their sizes are most bytes or more. The machine is locked
-	// meanwhile, as for Get.
+	// ReadKeys returns the values of the first of keys, nil for those without. There is at
+	// least one key; they ascend and have one first letter. It ends with the value with which
+	// the sizes are most bytes or more. The machine is locked meanwhile, as for Get.
 	ReadKeys(keys []string, most int) (values [][]byte, err error)
 }
 

@@ -164,13 +164,17 @@ func (m *Machine) Maintain(ctx context.Context, now time.Time, limit int) (next 
 	}
 	for removed := 0; ; {
 		if err := m.steps.beginChange(ctx, now); err != nil {
+			if removed > 0 {
+				err = fmt.Errorf("after %d changes that may not be durable yet: %w", removed, err)
+			}
 			return time.Time{}, err
 		}
-		size := min(limit, maintainStep)
-		at, left, wrote := m.maintainer.maintain(size)
+		size, values := min(limit, maintainStep), m.journal.Values()
+		at, left := m.maintainer.maintain(size)
 		limit -= size - left
 		removed += size - left
 		complete := left > 0 || limit == 0
+		wrote := m.journal.Values() > values || len(m.scans.fresh) > 0
 		if !complete && !wrote && removed < maintainRemoved {
 			m.steps.seal()
 			m.steps.mu.Unlock()
@@ -191,10 +195,11 @@ func (m *Machine) Maintain(ctx context.Context, now time.Time, limit int) (next 
 const (
 	// maintainStep limits the changes that Maintain makes in one step.
 	maintainStep = 100
-	// maintainRemoved limits the rows that Maintain removes before it waits until that is
+	// maintainRemoved limits the tasks that Maintain forgets before it waits until that is
 	// durable. If it waited after each step, it would forget tasks more slowly than tasks
-	// end. Rows that it writes would fill the memory: it waits after each step for those.
-	maintainRemoved = 10_000
+	// end. After a step that has written values, or may write some, it waits: values may be
+	// large, and would fill the memory.
+	maintainRemoved = 1000
 )
 
 // Listen is as [queue.Store] says.

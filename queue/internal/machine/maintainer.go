@@ -33,14 +33,12 @@ type maintainer struct {
 }
 
 // maintain makes at most limit changes. at is when the next change is due, 0 if none is;
-// left is limit less the changes made. If left is 0, at is now. wrote reports whether rows
-// have been written, which may be large, and not only removed.
-func (n *maintainer) maintain(limit int) (at int64, left int, wrote bool) {
+// left is limit less the changes made. If left is 0, at is now.
+func (n *maintainer) maintain(limit int) (at int64, left int) {
 	n.keyRates.unblock()
 	n.total.lapse()
 	for limit > 0 && n.journal.Failed() == nil && n.taskDue() {
 		limit--
-		wrote = true
 	}
 	for limit > 0 && n.uniqueNames.expire() {
 		limit--
@@ -66,7 +64,7 @@ func (n *maintainer) maintain(limit int) (at int64, left int, wrote bool) {
 			at = earliest(at, lapses)
 		}
 	}
-	return at, limit, wrote
+	return at, limit
 }
 
 // taskDue makes the earliest due change of delays, leases and deadlines, and reports

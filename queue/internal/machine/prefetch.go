@@ -9,11 +9,11 @@ import (
 
 // prefetch reads the rows of tasks that start. The oldest tasks of a long backlog start
 // first, and their rows are no longer in memory. Tasks that were submitted together
-// have ascending IDs, so their rows are neighbours, and one scan reads a hundred of
-// them in the time of ten look-ups. So the rows of the tasks behind a starting task are
-// read with its row, as long as most rows that were read in this way are used. The
-// caller of each method holds the lock of the machine, so no row changes while it is
-// read.
+// have ascending IDs, so their rows are neighbours, and one call reads a hundred of
+// them in the time of ten look-ups, or of one if each takes a round trip. So the rows of
+// the tasks behind a starting task are read with its row, as long as most rows that were
+// read in this way are used. The caller of each method holds the lock of the machine, so
+// no row changes while it is read.
 type prefetch struct {
 	cfg     *Config
 	journal *journal.Journal
@@ -23,8 +23,8 @@ type prefetch struct {
 }
 
 const (
-	maxPrefetch    = 128 // rows that are read in one scan
-	singleReads    = 32  // rows that are read one by one after a scan whose rows were not used
+	maxPrefetch    = 128 // rows that are read in one call
+	singleReads    = 32  // rows that are read one by one after a call whose rows were not used
 	looksPerWanted = 4   // tasks that neighbours looks at for each row that it wants
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
 )
 
 // Tasks are forgotten as quickly as tasks end, on a store that takes a millisecond for each
@@ -36,11 +37,11 @@ func TestC3_RetentionKeepsPaceWithEnds(t *testing.T) {
 		})
 		var ids queue.IDs
 		add := func(n int) {
-			tasks := make([]queue.NewTask, n)
-			for i := range tasks {
-				tasks[i] = newTask(&ids, queue.Spec{})
+			batch := make([]queue.NewTask, n)
+			for i := range batch {
+				batch[i] = newTask(&ids, queue.Spec{})
 			}
-			if _, err := m.Submit(t.Context(), time.Now(), tasks); err != nil {
+			if _, err := m.Submit(t.Context(), time.Now(), batch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -58,13 +59,72 @@ func TestC3_RetentionKeepsPaceWithEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := s.Queues[queue.DefaultQueue].States[queue.Succeeded]; got > kept+most {
-				t.Errorf("%d tasks are kept after %d ends, want at most %d", got, n, kept+most)
+				t.Errorf("%d tasks are kept after %d ends, want at most %d", got, n+workers, kept+most)
 				break
 			}
 		}
 		stop()
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			t.Error(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// valueRows keep the largest number of values in a batch.
+type valueRows struct {
+	*slowRows
+	most int
+}
+
+func (r *valueRows) Apply(batch []machine.Change) error {
+	values := 0
+	for _, c := range batch {
+		if c.Value != nil {
+			values++
+		}
+	}
+	r.most = max(r.most, values)
+	return r.slowRows.Apply(batch)
+}
+
+// Maintain waits after each step that writes values, which may be large: here those of tasks
+// that are cancelled because the one that they come after is forgotten without success.
+func TestC3_ForgettingWaitsForWhatItCancels(t *testing.T) {
+	const (
+		tasks = 1000
+		most  = 300 // values in a batch
+	)
+	synctest.Test(t, func(t *testing.T) {
+		r := &valueRows{slowRows: &slowRows{rows: newRows()}}
+		m := openOn(t, r)
+		var ids queue.IDs
+		submitAt := func(batch []queue.NewTask) {
+			t.Helper()
+			if _, err := m.Submit(t.Context(), time.Now(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		firsts, nexts := make([]queue.NewTask, tasks), make([]queue.NewTask, tasks)
+		for i := range firsts {
+			firsts[i] = newTask(&ids, queue.Spec{Options: queue.Options{Queue: "firsts"}})
+			nexts[i] = newTask(&ids, queue.Spec{Options: queue.Options{After: []queue.ID{firsts[i].ID}}})
+		}
+		submitAt(firsts)
+		submitAt(nexts)
+		dead := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "firsts"}}
+		if _, err := m.Command(t.Context(), time.Now(), dead); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.most = 0
+		if _, err := m.Maintain(t.Context(), time.Now().Add(100*24*time.Hour), 0); err != nil {
+			t.Fatal(err)
+		}
+		if r.most > most {
+			t.Errorf("Maintain has written %d values in one batch, want at most %d", r.most, most)
 		}
 		if err := m.Close(); err != nil {
 			t.Error(err)
