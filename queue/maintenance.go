@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maintainMax is the largest number of changes that one call of Maintain makes, so that no
-// call takes long: a store may wait for its disk after each hundred of them.
+// maintainMax is the largest number of changes that one call of Maintain makes, so that the
+// call does not take long: a store may wait for its disk after each hundred changes.
 const maintainMax = 1000
 
 // maintainUntil calls Maintain until ctx ends: at the time that the last call returned,
