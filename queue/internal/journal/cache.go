@@ -63,25 +63,28 @@ func (j *Journal) Load(keys []string) {
 	if keys = j.missing(keys); len(keys) == 0 {
 		return
 	}
-	most := j.keep / scanShare
 	if rows, ok := j.rows.(KeyReader); ok {
-		values, _ := rows.ReadKeys(keys, most)
-		var found []Change
-		for i, value := range values {
-			if value != nil {
-				found = append(found, Change{Key: keys[i], Value: value})
-			}
-		}
-		j.add(found)
-		return
+		j.add(readKeys(rows, keys, j.keep/scanShare))
+	} else {
+		j.add(scanFor(j.rows, keys, j.keep/scanShare))
 	}
-	j.add(j.scan(keys, most))
 }
 
-// scan returns the rows of keys, until their values have most bytes.
-func (j *Journal) scan(keys []string, most int) (found []Change) {
+// readKeys returns the rows of keys, until their values have most bytes.
+func readKeys(rows KeyReader, keys []string, most int) (found []Change) {
+	values, _ := rows.ReadKeys(keys, most)
+	for i, value := range values {
+		if value != nil {
+			found = append(found, Change{Key: keys[i], Value: value})
+		}
+	}
+	return found
+}
+
+// scanFor is readKeys by one scan of the range in which the keys are.
+func scanFor(rows Rows, keys []string, most int) (found []Change) {
 	size, last := 0, keys[len(keys)-1]
-	_ = j.rows.Scan(keys[0], last+"\x00", false, func(key string, value []byte) bool {
+	_ = rows.Scan(keys[0], last+"\x00", false, func(key string, value []byte) bool {
 		for keys[0] < key {
 			keys = keys[1:]
 		}
