@@ -85,6 +85,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/internal/router"
@@ -126,7 +127,8 @@ type Config struct {
 	// or not; nil answers none. Only nodes of the cluster reach it.
 	Handler http.Handler
 	// Logger receives changes of the leader, and errors that no call returns; nil discards
-	// them.
+	// them. An error that repeats is logged once, and then once a minute with the number of
+	// repetitions.
 	Logger *slog.Logger
 
 	around  func(http.Handler) http.Handler // for tests: around what the leader serves
@@ -153,6 +155,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = slog.New(logthrottle.New(c.Logger.Handler()))
 	if c.table == nil {
 		c.table, _ = router.NewTable([]router.Member{{Name: "default"}}) // has no error
 	}

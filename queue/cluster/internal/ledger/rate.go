@@ -141,11 +141,8 @@ func (l *Ledger) balanceRate(now time.Time, r *rate) {
 			grant(d, n)
 		}
 	}
-	for {
-		d := r.first(now)
-		if d == nil {
-			break
-		}
+	d := r.first(now)
+	for ; d != nil; d = r.first(now) {
 		need := min(d.need(), capacity)
 		if r.level < float64(need) {
 			at(float64(need) - r.level)
@@ -153,8 +150,9 @@ func (l *Ledger) balanceRate(now time.Time, r *rate) {
 		}
 		grant(d, need+min(max(d.claim.Extra, 0), int64(r.level)-need))
 	}
+	waiting := d != nil
 	for _, d := range r.drawers {
-		if n := d.claim.Spare - d.coming(); n > 0 && r.first(now) == nil && r.level >= float64(n) {
+		if n := d.claim.Spare - d.coming(); n > 0 && !waiting && r.level >= float64(n) {
 			grant(d, n)
 		}
 		d.claim.Spare = 0 // it asks again
@@ -162,12 +160,11 @@ func (l *Ledger) balanceRate(now time.Time, r *rate) {
 			at(-r.level)
 		}
 	}
+	highest, second := r.rivals()
 	for _, d := range r.drawers {
-		o := RateOrder{ID: d.claim.ID, Granted: d.granted, Rival: -1}
-		for _, e := range r.drawers {
-			if e != d && e.need() > 0 {
-				o.Rival = max(o.Rival, e.claim.Tier)
-			}
+		o := RateOrder{ID: d.claim.ID, Granted: d.granted, Rival: highest}
+		if d.need() > 0 && d.claim.Tier == highest {
+			o.Rival = second
 		}
 		if r.level < 0 {
 			o.Debt = now.Add(time.Duration(min(-r.level/perSecond*1e9, math.MaxInt64/2))).UnixNano()
@@ -175,6 +172,19 @@ func (l *Ledger) balanceRate(now time.Time, r *rate) {
 		}
 		d.orderRate(l, o)
 	}
+}
+
+// rivals returns the two highest tiers in which drawers wait, -1 for none. They are equal if
+// several drawers wait in the highest.
+func (r *rate) rivals() (highest, second int) {
+	highest, second = -1, -1
+	for _, d := range r.drawers {
+		if d.need() > 0 {
+			second = max(second, min(highest, d.claim.Tier))
+			highest = max(highest, d.claim.Tier)
+		}
+	}
+	return highest, second
 }
 
 // first returns the drawer that goes first, or nil: one that starves, then by tier and order
