@@ -33,7 +33,7 @@ type Transfer struct {
 	// Attempt is the number of the attempt that runs or comes next, from 1; of a finished
 	// upload, the last one.
 	Attempt int    `json:"attempt"`
-	URL     string `json:"url,omitempty"` // of the file at the server, if it succeeded
+	URL     string `json:"url,omitempty"` // of the file at the server, without a password, if it succeeded
 	Err     string `json:"err,omitempty"` // of the last attempt that failed
 }
 
@@ -78,7 +78,7 @@ func Of(task queue.Task) (Transfer, error) {
 		if err != nil {
 			return Transfer{}, err
 		}
-		t.Done, t.Size, t.URL = result.Size, result.Size, result.URL
+		t.Done, t.Size, t.URL = result.Size, result.Size, redacted(result.URL)
 	default:
 	}
 	return t, nil

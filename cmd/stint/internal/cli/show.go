@@ -26,8 +26,9 @@ func newShow(s *streams) *cobra.Command {
 	f := showFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a task and its history",
-		Long: "Show all that is known of a task, and its history. The values of --env and the\n" +
-			"standard input, which may be secrets, are left out unless --reveal is given." + idHelp + `
+		Long: "Show all that is known of a task, and its history. The values of --env, the\n" +
+			"standard input and the password in the URL of an upload are left out unless\n" +
+			"--reveal is given." + idHelp + `
 
 Exit status: 0; 1 if there is no such task; 125 for errors.`,
 		Args: oneTask,
@@ -37,7 +38,7 @@ Exit status: 0; 1 if there is no such task; 125 for errors.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&f.reveal, "reveal", false, "show the values of --env too, and standard input with --json")
+	cmd.Flags().BoolVar(&f.reveal, "reveal", false, "show the values of --env and the passwords of uploads too, and standard input with --json")
 	f.register(cmd)
 	return cmd
 }

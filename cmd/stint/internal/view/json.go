@@ -45,9 +45,14 @@ type Command struct {
 type Exit = isolate.Exit
 
 // TaskJSON returns a task as it is printed in JSON. Without reveal it omits the values of
-// a command's variables and its standard input, which may be secrets.
+// a command's variables and its standard input, which may be secrets, and the password in the
+// URL of an upload.
 func TaskJSON(t *queue.Task, reveal bool) Task {
 	shown := Task{Task: *t}
+	if !reveal {
+		shown.Task = hideSecrets(*t)
+		t = &shown.Task
+	}
 	if cmd, ok := commandOf(t); ok {
 		shown.Command = &Command{Dir: cmd.Dir, Env: variables(&cmd, reveal), StdinBytes: len(cmd.Stdin)}
 		if script, ok := script(&cmd); ok {

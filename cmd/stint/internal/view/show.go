@@ -18,8 +18,12 @@ import (
 const clockLayout = "2006-01-02 15:04:05.000"
 
 // Show prints all that is known of a task: what was asked, its state, and its history. It
-// prints the values of variables, which may be secrets, only if reveal is set.
+// prints the values of variables, which may be secrets, and passwords only if reveal is set.
 func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
+	if !reveal {
+		shown := hideSecrets(*t)
+		t = &shown
+	}
 	out := table(w)
 	field := func(name, format string, args ...any) { _, _ = fmt.Fprintf(out, name+"\t"+format+"\n", args...) }
 	optional := func(name, text string) {

@@ -4,6 +4,7 @@ package view
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +21,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/transfer"
 )
 
 // table returns a writer of columns, which the caller must flush.
@@ -120,7 +122,8 @@ func orDash(text string) string {
 // workMax is how many characters of a task's work a table shows.
 const workMax = 60
 
-// Work returns what a task does on one line: its command, or its kind and payload.
+// Work returns what a task does on one line: its command, the file of an upload and its
+// server, or its kind and payload.
 func Work(t *queue.Task) string { return shorten(work(t), workMax) }
 
 func work(t *queue.Task) string {
@@ -130,7 +133,12 @@ func work(t *queue.Task) string {
 		}
 		return Plain(shellquote.Join(cmd.Args))
 	}
-	return Plain(t.Kind + " " + string(t.Payload))
+	shown := hideSecrets(*t)
+	var u transfer.Upload
+	if t.Kind == string(transfer.Kind) && json.Unmarshal(shown.Payload, &u) == nil {
+		return Plain(t.Kind + " " + u.Path + " to " + u.To)
+	}
+	return Plain(t.Kind + " " + string(shown.Payload))
 }
 
 // Plain makes foreign text safe for a terminal: it replaces characters that would move

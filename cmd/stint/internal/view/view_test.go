@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/shm"
+	"github.com/stintgo/stint/transfer"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)
@@ -223,6 +225,33 @@ func TestC4_ShowKeepsSecrets(t *testing.T) {
 		}
 		want += "stdin        6 bytes\n"
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") != reveal {
+			t.Errorf("revealed %v, it shows\n%s", reveal, out.String())
+		}
+	}
+}
+
+// The password in the URL of an upload is shown only with reveal, and never in a table.
+func TestC4_ShowKeepsPasswordsOfUploads(t *testing.T) {
+	const location = `"http://me:s%3Acret\u0026@host/files/1"`
+	task := queue.Task{
+		Spec: queue.Spec{
+			Kind:    string(transfer.Kind),
+			Payload: []byte(`{"path":"/data/a.tar","to":"http://me:s%3Acret\u0026@host/files/"}`),
+		},
+		Checkpoint: []byte(`{"parts":[{"url":` + location + `}]}`), Result: []byte(location),
+	}
+	if got := view.Work(&task); got != "stint.upload /data/a.tar to http://me:xxxxx@host/files/" {
+		t.Errorf("a table shows %q", got)
+	}
+	for _, reveal := range []bool{false, true} {
+		var out strings.Builder
+		if err := view.Show(&out, &task, noon, reveal); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewEncoder(&out).Encode(view.TaskJSON(&task, reveal)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "cret") != reveal || strings.Contains(out.String(), "xxxxx") == reveal {
 			t.Errorf("revealed %v, it shows\n%s", reveal, out.String())
 		}
 	}
