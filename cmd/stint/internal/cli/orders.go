@@ -32,7 +32,11 @@ const ordersExit = `
 
 Tasks are named by their IDs, or found by the flags, which all have to hold.` + idHelp + `
 
-Exit status: 0 if anything has changed; 1 if no task has; 125 for errors.`
+Exit status: 0 if a task has changed; 1 if none has; 125 for errors.`
+
+// queuesExit follows ordersExit in the help of commands for queues.
+const queuesExit = `
+Of queues: 0, also if they were so before.`
 
 const queuesHelp = `
 
@@ -85,8 +89,12 @@ func newOrders(s *streams) (cmds []*cobra.Command) {
 
 func newOrder(s *streams, o order) *cobra.Command {
 	f := &orderFlags{order: o, client: client{streams: s}}
+	long := o.long + ordersExit
+	if o.queues {
+		long += queuesExit
+	}
 	cmd := &cobra.Command{
-		Use: o.name + " [flags] [ID]...", Short: o.short, Long: o.long + ordersExit,
+		Use: o.name + " [flags] [ID]...", Short: o.short, Long: long,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				return f.give(ctx, server, args)
