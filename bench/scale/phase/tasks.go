@@ -98,29 +98,17 @@ func lives(q *queue.Queue, n int) (rate float64, err error) {
 			<-enough
 			return queue.Snooze(time.Minute)
 		}
-		<-came
+		select {
+		case <-came:
+		case <-enough: // it is one more
+		}
 		if handled.Add(1) == int64(n) {
 			close(enough)
 		}
 		return nil
 	})
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	ended := make(chan error, 1)
-	start := time.Now()
-	go func() { ended <- q.Run(ctx, stint.New(workers, stint.Config{})) }()
-	if err := submitted(q, n, came); err != nil {
-		return 0, err
-	}
-	select {
-	case <-enough:
-	case err := <-ended:
-		return 0, fmt.Errorf("the queue ended early: %w", err)
-	}
-	took := time.Since(start)
-	stop()
-	close(came) // for the handlers that still wait
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	took, err := runUntil(q, enough, func() error { return submitted(q, n, came) })
+	if err != nil {
 		return 0, err
 	}
 	after, err := pending(q)
@@ -143,22 +131,35 @@ func drained(q *queue.Queue, n int) (rate float64, err error) {
 		}
 		return nil
 	})
+	took, err := runUntil(q, enough, func() error { return nil })
+	if err != nil {
+		return 0, err
+	}
+	return float64(n) / took.Seconds(), nil
+}
+
+// runUntil has workers work on the queue until enough is closed, and returns how long that
+// takes. submit is called when they have begun.
+func runUntil(q *queue.Queue, enough <-chan struct{}, submit func() error) (took time.Duration, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	ended := make(chan error, 1)
 	start := time.Now()
 	go func() { ended <- q.Run(ctx, stint.New(workers, stint.Config{})) }()
+	if err := submit(); err != nil {
+		return 0, err
+	}
 	select {
 	case <-enough:
 	case err := <-ended:
 		return 0, fmt.Errorf("the queue ended early: %w", err)
 	}
-	took := time.Since(start)
+	took = time.Since(start)
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		return 0, err
 	}
-	return float64(n) / took.Seconds(), nil
+	return took, nil
 }
 
 // submitted has many callers submit n tasks, and sends to came for each.
