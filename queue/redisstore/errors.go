@@ -39,6 +39,13 @@ var adviceTable = []struct {
 	{"ERR DB index", "the server has no such database: correct the number at the end of the URL", true},
 }
 
+// inScript reports whether an error in a script begins with a word. Redis 6 puts the place in
+// the script before it, and keeps the minus sign of its protocol before some.
+func inScript(err error, word string) bool {
+	_, said, found := strings.Cut(err.Error(), "@user_script:")
+	return found && (strings.Contains(said, " -"+word+" ") || strings.Contains(said, " "+word+" "))
+}
+
 // explain adds to an error of the client what it means and what to do.
 func explain(err error) error {
 	if err == nil {
@@ -46,9 +53,7 @@ func explain(err error) error {
 	}
 	if _, ok := errors.AsType[redis.Error](err); ok {
 		for _, a := range adviceTable {
-			// Redis 6 puts an error in a script behind the place in the script.
-			if redis.HasErrorPrefix(err, a.word) || strings.Contains(err.Error(), "-"+a.word) ||
-				strings.HasPrefix(err.Error(), a.word) {
+			if redis.HasErrorPrefix(err, a.word) || strings.HasPrefix(err.Error(), a.word) || inScript(err, a.word) {
 				err = fmt.Errorf("%s: %w", a.advice, err)
 				if a.final {
 					return refusal{err}

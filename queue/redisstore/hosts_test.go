@@ -125,7 +125,7 @@ func TestC11_Cluster(t *testing.T) {
 // nothing is accepted until it is back. A replica that replaces the server has everything.
 func TestC6_Replicas(t *testing.T) {
 	primary := newServer(t, "--appendonly", "no", "--repl-diskless-sync-delay", "0")
-	replica := newServer(t, "--appendonly", "no", "--replicaof", strings.ReplaceAll(primary.addr, ":", " "))
+	replica := newReplica(t, primary)
 	back := make(signal, 1)
 	until(t, "the replica is connected", func() bool {
 		return strings.Contains(primary.raw(t).Info(t.Context(), "replication").Val(), "state=online")
@@ -155,7 +155,7 @@ func TestC6_Replicas(t *testing.T) {
 // lost.
 func TestC11_Sentinel(t *testing.T) {
 	primary := newServer(t, "--appendonly", "no", "--repl-diskless-sync-delay", "0")
-	replica := newServer(t, "--appendonly", "no", "--replicaof", strings.ReplaceAll(primary.addr, ":", " "))
+	replica := newReplica(t, primary)
 	host, port, err := net.SplitHostPort(primary.addr)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func TestC11_ReadAhead(t *testing.T) {
 	raw := server.raw(t)
 	counts := func() (scans, reads, packets int) {
 		t.Helper()
-		info, err := raw.InfoMap(t.Context(), "commandstats", "stats").Result()
+		info, err := raw.InfoMap(t.Context(), "all").Result()
 		if err != nil {
 			t.Fatal(err)
 		}

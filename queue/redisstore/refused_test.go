@@ -18,8 +18,7 @@ import (
 // without the password.
 func TestC11_RefusedServers(t *testing.T) {
 	server := newServer(t, "--appendonly", "no", "--requirepass", "secret")
-	replica := newServer(t, "--appendonly", "no", "--replicaof", strings.ReplaceAll(server.addr, ":", " "),
-		"--masterauth", "secret")
+	replica := newReplica(t, server, "--masterauth", "secret")
 	url := "redis://:secret@" + server.addr
 	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: server.socket(), Password: "secret"})
 	t.Cleanup(func() { _ = raw.Close() })
@@ -134,6 +133,7 @@ func TestExplain(t *testing.T) {
 		"MOVED 3999 127.0.0.1:6381":                                                        "add the parameter addr",
 		"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed": "raise maxmemory",
 		"ERR Error running script (call to f_1): @user_script:1: -READONLY You":            "read-only replica",
+		"ERR Error running script (call to f_1): @user_script:14: WRONGTYPE Operation":     "choose another Prefix",
 		"ERR something else":                                                               "ERR something else",
 	} {
 		if got := redisstore.Explain(answer(text)).Error(); !strings.Contains(got, want) || !strings.Contains(got, text) {

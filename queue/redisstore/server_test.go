@@ -75,6 +75,16 @@ func (s *server) run() error {
 	}
 }
 
+// newReplica starts a replica of a server, with more arguments.
+func newReplica(t *testing.T, primary *server, more ...string) *server {
+	t.Helper()
+	host, port, err := net.SplitHostPort(primary.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, append([]string{"--appendonly", "no", "--replicaof", host, port}, more...)...)
+}
+
 func (s *server) socket() string { return filepath.Join(s.dir, "s") }
 func (s *server) url() string    { return "redis://" + s.addr }
 
