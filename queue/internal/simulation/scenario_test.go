@@ -24,6 +24,7 @@ type scenario struct {
 	calmFrom time.Time
 	last     time.Time // when another task must have finished
 	ended    int       // the number of unfinished tasks when repair last looked
+	asks     int       // calls of the client that have not returned
 	stopped  bool      // the workers have been ordered to stop
 	done     bool
 
@@ -126,9 +127,13 @@ func (sc *scenario) draw() func() {
 
 // ask makes a call of the client, which goes through the gate.
 func (sc *scenario) ask(what string, do func() error) {
+	sc.asks++
 	sc.w.running.Go(func() {
 		err := do()
-		sc.w.note(func() { sc.w.log("client: %s: %v", what, err) })
+		sc.w.note(func() {
+			sc.asks--
+			sc.w.log("client: %s: %v", what, err)
+		})
 	})
 }
 
@@ -362,6 +367,9 @@ func (sc *scenario) calm() {
 	sc.next = w.now()
 }
 
+// asksMax is how long after the faults a call of the client may still be repeated.
+const asksMax = time.Minute
+
 // repair makes an operator resume and release tasks that do not continue by themselves,
 // until all are finished. Then it stops the workers.
 func (sc *scenario) repair() {
@@ -384,7 +392,7 @@ func (sc *scenario) repair() {
 	case left > 0 && w.now().After(sc.last):
 		w.checker.explained(stuck)
 		w.checker.broken(stuck, "it is one of %d that do not come to their end", left)
-	case left > 0:
+	case left > 0 || sc.asks > 0 && w.now().Before(sc.calmFrom.Add(asksMax)):
 		for _, name := range append(queueNames, "") { // a pause may have been in flight
 			if w.checker.rules.Settings.Paused(name) {
 				sc.ask("resumes queue "+name, func() error { return w.client.q.ResumeQueue(w.ctx, name) })
