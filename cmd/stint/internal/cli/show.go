@@ -38,7 +38,7 @@ Exit status: 0; 1 if there is no such task; 125 for errors.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&f.reveal, "reveal", false, "show the values of --env and passwords too, and standard input with --json")
+	cmd.Flags().BoolVar(&f.reveal, "reveal", false, "show secrets: values of --env, passwords and, with --json, the input")
 	f.register(cmd)
 	return cmd
 }
