@@ -3,33 +3,38 @@ package transfer
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/stintgo/stint/queue"
 )
 
-// Files returns the paths of the regular files that patterns name, in their order: a file, a
-// pattern of [filepath.Match] such as "*.jpg", or a directory, which stands for all files
-// below it in the order of their names. Symbolic links are followed where a pattern names
-// them, and not below directories. A file that two patterns name is returned once.
+// Files returns the paths of the regular files that names stand for, in their order. A name is
+// that of a file; that of a directory, which stands for all files below it in the order of
+// their names; or, if there is nothing of that name, a pattern of [filepath.Match] such as
+// "*.jpg". Symbolic links are followed where a name or a pattern names them. Below directories
+// they are left out, as are sockets and the like: left are their paths. A file that two names
+// stand for is returned once.
 //
-// Errors: [queue.ErrInvalid] if a pattern is malformed or names no file, and those of the
-// file system.
-func Files(patterns ...string) ([]string, error) {
-	var files []string
+// Errors: [queue.ErrInvalid] if a pattern is malformed or a name stands for no regular file, and
+// those of the file system.
+func Files(names ...string) (files, left []string, err error) {
 	seen := make(map[string]bool)
-	for _, pattern := range patterns {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			return nil, fmt.Errorf("%w: pattern %q: %w", queue.ErrInvalid, pattern, err)
+	for _, name := range names {
+		tops := []string{name}
+		if _, err := os.Lstat(name); err != nil {
+			if tops, err = filepath.Glob(name); err != nil {
+				return nil, nil, fmt.Errorf("%w: there is no file %q, and as a pattern: %w", queue.ErrInvalid, name, err)
+			}
 		}
 		found := 0
-		for _, name := range names {
-			below, err := regularFiles(name)
+		for _, top := range tops {
+			below, others, err := regularFiles(top)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			found += len(below)
+			left = append(left, others...)
 			for _, file := range below {
 				if !seen[file] {
 					seen[file] = true
@@ -37,32 +42,37 @@ func Files(patterns ...string) ([]string, error) {
 				}
 			}
 		}
-		if found == 0 {
-			return nil, fmt.Errorf("%w: %q names no file", queue.ErrInvalid, pattern)
+		switch {
+		case found > 0:
+		case len(tops) == 0:
+			return nil, nil, fmt.Errorf("%w: %q names no file", queue.ErrInvalid, name)
+		default:
+			return nil, nil, fmt.Errorf("%w: %q has no regular file", queue.ErrInvalid, name)
 		}
 	}
-	return files, nil
+	return files, left, nil
 }
 
-// regularFiles returns a file, or the files below a directory.
-func regularFiles(name string) ([]string, error) {
+// regularFiles returns a file, or the files below a directory, and what else is there.
+func regularFiles(name string) (files, left []string, err error) {
 	top, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []string
 	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		below, err := filepath.Rel(top, path)
 		if err != nil {
 			return err
 		}
-		if !entry.Type().IsRegular() {
-			return nil
+		if path = filepath.Join(name, below); entry.Type().IsRegular() {
+			files = append(files, path)
+		} else {
+			left = append(left, path)
 		}
-		below, err := filepath.Rel(top, path)
-		if err == nil {
-			files = append(files, filepath.Join(name, below))
-		}
-		return err
+		return nil
 	})
-	return files, err
+	return files, left, err
 }

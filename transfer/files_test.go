@@ -13,7 +13,7 @@ import (
 
 func TestE2_FilesOfPatterns(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"a.jpg", "b.jpg", "c.txt", "d/e.jpg", "d/f/g.txt", "[x].txt"} {
+	for _, name := range []string{"a.jpg", "b.jpg", "c.txt", "d/e.jpg", "d/f/g.txt", "[x].txt", "x.txt"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -31,21 +31,24 @@ func TestE2_FilesOfPatterns(t *testing.T) {
 	}
 	for _, test := range []struct {
 		patterns, want []string
+		left           []string
 		err            error
 	}{
 		{patterns: []string{"c.txt", "*.jpg"}, want: []string{"c.txt", "a.jpg", "b.jpg", "l.jpg"}},
-		{patterns: []string{"d"}, want: []string{"d/e.jpg", "d/f/g.txt"}},
-		{patterns: []string{"link"}, want: []string{"link/e.jpg", "link/f/g.txt"}},
+		{patterns: []string{"d"}, want: []string{"d/e.jpg", "d/f/g.txt"}, left: []string{"d/loop"}},
+		{patterns: []string{"link"}, want: []string{"link/e.jpg", "link/f/g.txt"}, left: []string{"link/loop"}},
 		{patterns: []string{"a.jpg", "a.*", "./a.jpg"}, want: []string{"a.jpg"}},
 		{patterns: []string{`\[x\].txt`}, want: []string{"[x].txt"}},
+		{patterns: []string{"[x].txt"}, want: []string{"[x].txt"}}, // and not x.txt
+		{patterns: []string{"[a-c].txt"}, want: []string{"c.txt"}},
 		{patterns: []string{"a.jpg", "none"}, err: queue.ErrInvalid},
 		{patterns: []string{"empty"}, err: queue.ErrInvalid},
 		{patterns: []string{"["}, err: queue.ErrInvalid},
 		{},
 	} {
-		got, err := transfer.Files(test.patterns...)
-		if !slices.Equal(got, test.want) || !errors.Is(err, test.err) {
-			t.Errorf("%q: %q, error %v; want %q, %v", test.patterns, got, err, test.want, test.err)
+		got, left, err := transfer.Files(test.patterns...)
+		if !slices.Equal(got, test.want) || !slices.Equal(left, test.left) || !errors.Is(err, test.err) {
+			t.Errorf("%q: %q, left %q, error %v; want %q, %q, %v", test.patterns, got, left, err, test.want, test.left, test.err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -235,9 +236,13 @@ func (c *tusClient) do(
 	if response.StatusCode/100 == 2 {
 		return response.Header, nil
 	}
-	return nil, classify(&statusError{
+	refused := &statusError{
 		method: method, at: at.Redacted(), status: response.StatusCode, text: strings.TrimSpace(string(text)),
-	}, response.Header.Get("Retry-After"))
+	}
+	if location, err := response.Location(); err == nil {
+		refused.remedy = "redirections are not followed: give the URL " + location.Redacted()
+	}
+	return nil, classify(refused, response.Header.Get("Retry-After"))
 }
 
 // statusChecksum is the status of a request whose Upload-Checksum does not match its body.
@@ -300,7 +305,7 @@ func classify(e *statusError, retryAfter string) error {
 		}
 		return e
 	}
-	e.remedy = remedyTable[e.status]
+	e.remedy = cmp.Or(e.remedy, remedyTable[e.status])
 	return retry.Permanent(e)
 }
 

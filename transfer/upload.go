@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -117,6 +118,9 @@ func (u *Upload) validate() error {
 	var errs []error
 	if u.Path == "" {
 		errs = append(errs, errors.New("it has no Path"))
+	}
+	if !utf8.ValidString(u.Path) || !utf8.ValidString(u.Name) {
+		errs = append(errs, errors.New("its name is not UTF-8, and the store would keep another one: rename the file"))
 	}
 	to, err := url.Parse(u.To)
 	switch {

@@ -92,7 +92,7 @@ func TestC12_LimitsAreLive(t *testing.T) {
 		t.Errorf("the limits are %+v, want 2 of each in use", lines)
 	}
 	s.stint("limit", "unset", "--queue", "default", "--key", "k").
-		want(t, "key k of queue default: no such limit is set now\n", "", 0)
+		want(t, "key k of queue default: unset; no other such limit applies\n", "", 0)
 	s.runs(third)
 	s.stint("limit", "set", "--queue", "default", "--pending", "3").want(t, "queue default: pending 3\n", "", 0)
 	s.stint("submit", "true").want(t, "", "has 3 unfinished tasks, its limit is 3", 125)

@@ -152,3 +152,54 @@ func wait(t *testing.T, c <-chan struct{}) {
 		t.Fatal("waited in vain for a request")
 	}
 }
+
+// A file is sent by its name, also if that looks like a pattern which others match. Links below
+// directories are left out, with a line that says so, and a name that is not UTF-8 is refused.
+func TestE4_UploadOfUnusualNames(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	right := r.file("take[1].txt", 100)
+	r.file("take1.txt", 50)
+	r.upload("take[1].txt").want(t, "", "1 sent (100 B)", 0)
+	r.has("take[1].txt", right)
+
+	below := r.file("dir/a", 10)
+	if err := os.Symlink("../take1.txt", filepath.Join(r.dir, "dir", "link")); err != nil {
+		t.Fatal(err)
+	}
+	u := r.upload("dir")
+	u.want(t, "", "1 sent (10 B)", 0)
+	if !strings.Contains(u.stderr, "left out below directories: 1 symbolic links and the like, the first of them dir/link") {
+		t.Errorf("it says %q", u.stderr)
+	}
+	r.has("a", below)
+
+	r.file("bad\xff", 10)
+	r.upload("bad\xff").want(t, "", "its name is not UTF-8", 125)
+}
+
+// A token file that is written a moment later, as by a server that starts, is waited for.
+func TestE4_UploadWaitsForTheToken(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	content := r.file("a", 1000)
+	token, err := os.ReadFile(filepath.Join(r.dir, "stint-data/uploads-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := r.command("upload", "--to", r.to[1], "--token-file", "late", "--dir", "uploads", "a")
+	cmd.Env = append(cmd.Env, "STINT_PATIENCE=1m")
+	start(t, cmd)
+	select {
+	case <-time.After(200 * time.Millisecond):
+	case <-t.Context().Done():
+	}
+	write(t, filepath.Join(r.dir, "late.new"), string(token))
+	if err := os.Rename(filepath.Join(r.dir, "late.new"), filepath.Join(r.dir, "late")); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	r.has("a", content)
+}

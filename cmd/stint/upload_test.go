@@ -332,3 +332,42 @@ func TestE1_PageForBrowsers(t *testing.T) {
 		}
 	}
 }
+
+// An upload that was cancelled and retried counts as what it has become in the end. One of
+// standard input cannot be read again after a pause, which ends it.
+func TestE2_LastStateOfAnUploadCounts(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	r.file("slow", 300<<10)
+	late := r.file("late", 1000)
+	cmd := r.uploads("slow", "late", "--chunk", "64K", "--rate", "64KiB/s", "-j1", "--progress", "json")
+	var said strings.Builder
+	cmd.Stderr = &said
+	out := startLines(t, cmd)
+	id := r.await("one that waits", func(all []transfer.Transfer) bool {
+		return len(all) == 2 && all[1].State == queue.Waiting
+	})[1].ID.String()
+	r.stint("cancel", id, "--server", "uploads").want(t, "1 task cancelled\n", "", 0)
+	for line := out.next(); !strings.Contains(line, `"cancelled"`); { // it has been counted then
+		line = out.next()
+	}
+	r.stint("retry", id, "--server", "uploads").want(t, "1 task to run again\n", "", 0)
+	if status := finish(t, cmd); status != 0 || !strings.Contains(said.String(), "2 sent") ||
+		!strings.Contains(said.String(), "0 failed") {
+		t.Errorf("exit status %d: %s", status, said.String())
+	}
+	r.has("late", late)
+
+	cmd = r.uploads("-", "--name", "input", "--rate", "64KiB/s", "--chunk", "64K")
+	cmd.Stdin = bytes.NewReader(r.file("in", 1<<20))
+	said.Reset()
+	cmd.Stderr = &said
+	start(t, cmd)
+	r.await("one that runs", func(all []transfer.Transfer) bool {
+		return len(all) == 3 && all[2].State == queue.Running
+	})
+	r.stint("pause", "--kind", "stint.upload", "--server", "uploads").want(t, "1 task running and asked to end\n", "", 0)
+	if status := finish(t, cmd); status != 1 || !strings.Contains(said.String(), "standard input cannot be read again") {
+		t.Errorf("exit status %d: %s", status, said.String())
+	}
+}

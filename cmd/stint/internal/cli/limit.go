@@ -216,7 +216,7 @@ func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScop
 		texts = append(texts, text)
 	}
 	if len(texts) == 0 {
-		texts = []string{"no such limit is set now"}
+		texts = []string{"unset; no other such limit applies"}
 	}
 	c.printf("%s: %s\n", of, strings.Join(texts, ", "))
 	return nil

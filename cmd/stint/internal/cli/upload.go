@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +26,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/upload"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/transfer"
@@ -147,9 +150,8 @@ func (f *uploadFlags) run(args []string) error {
 	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed\n",
 		sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed)
 	if sum.Left > 0 {
-		printTo(f.err, "stint: %d unfinished: the same command continues them; "+
-			"stint cancel --kind stint.upload --server %s ends them\n",
-			sum.Left, f.dir)
+		printTo(f.err, "stint: %d unfinished: the same command continues them, but for standard input; "+
+			"while it runs, stint cancel --kind stint.upload --server %s ends them\n", sum.Left, f.dir)
 		return &exitError{status: exitCancelled}
 	}
 	if sum.Failed > 0 {
@@ -271,7 +273,11 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 			patterns = append(patterns, arg)
 		}
 	}
-	found, err := transfer.Files(append(patterns, listed...)...)
+	found, left, err := transfer.Files(append(patterns, listed...)...)
+	if len(left) > 0 {
+		printTo(f.err, "stint: left out below directories: %d symbolic links and the like, the first of them %s\n",
+			len(left), left[0])
+	}
 	for _, name := range found {
 		if name == transfer.Input { // a file of that name
 			name = "./" + name
@@ -328,7 +334,7 @@ func (f *uploadFlags) authorization() (map[string]string, error) {
 	if f.tokenFile == "" {
 		return f.headers, nil
 	}
-	token, err := serve.ReadToken(f.tokenFile)
+	token, err := f.token()
 	if err != nil {
 		return nil, fmt.Errorf("--token-file: %w", err)
 	}
@@ -347,6 +353,21 @@ func (f *uploadFlags) authorization() (map[string]string, error) {
 		headers[name] = variable
 	}
 	return headers, os.Setenv(variable, "Bearer "+token)
+}
+
+// token reads the token. If there is no such file, it waits as long as other commands wait for a
+// server: a server that was started a moment ago writes it.
+func (f *uploadFlags) token() (token string, err error) {
+	wait, err := patience()
+	if err != nil {
+		return "", err
+	}
+	for began := clock.Now(); ; time.Sleep(20 * time.Millisecond) {
+		token, err = serve.ReadToken(f.tokenFile)
+		if !errors.Is(err, fs.ErrNotExist) || clock.Now().Sub(began) >= wait {
+			return token, err
+		}
+	}
 }
 
 // show returns how to show the uploads.
@@ -382,7 +403,8 @@ func newTransfers(s *streams) *cobra.Command {
 		Use: "transfers", Short: "List uploads", Long: transfersLong, Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.address == "" && os.Getenv(serverEnv) == "" && !serves(c.fallback) {
-				printTo(s.err, "stint: no stint upload runs; unfinished uploads in %s continue with the next one\n", c.fallback)
+				printTo(s.err, "stint: no stint upload runs, so uploads in %s cannot be listed; "+
+					"unfinished ones continue with the next stint upload\n", c.fallback)
 				return nil
 			}
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {

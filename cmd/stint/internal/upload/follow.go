@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
@@ -18,6 +19,7 @@ type follower struct {
 	// mine are the uploads that are not finished, as far as this process knows. The value is the
 	// task that was to be added, if the upload was known before; nil otherwise.
 	mine   map[queue.ID]*queue.NewTask
+	failed []queue.ID // that have ended without success; they may be retried
 	sum    Sum
 	paused bool // all that are left were paused, and a note has said so
 }
@@ -50,7 +52,9 @@ func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, erro
 			return f.left(), gone(err)
 		}
 		if len(f.mine) == 0 {
-			return f.sum, nil
+			if err := f.retried(ctx, server); err != nil || len(f.mine) == 0 {
+				return f.left(), gone(err)
+			}
 		}
 		select {
 		case <-time.After(max(every, clock.Now().Sub(began))):
@@ -139,7 +143,14 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 		case queue.Running:
 			view.Running = append(view.Running, t)
 		case queue.Paused:
-			paused++
+			if t.Path != transfer.Input {
+				paused++
+				break
+			}
+			f.cfg.Note("%s was paused, and standard input cannot be read again: it is cancelled", t.Name)
+			if err := server.Cancel(ctx, t.ID); err != nil {
+				return err
+			}
 		default: // it waits
 		}
 	}
@@ -179,6 +190,7 @@ func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 		f.sum.Bytes += t.Size
 	} else {
 		f.sum.Failed++
+		f.failed = append(f.failed, task.ID)
 	}
 	f.cfg.Show.Finished(t)
 	if task.State == queue.Cancelled {
@@ -188,6 +200,25 @@ func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 			f.cfg.Note("the server keeps a part of the cancelled %s: %v", t.Name, err)
 		}
 	}
+	return nil
+}
+
+// retried follows the uploads again that have failed and were retried since. One that has
+// succeeded meanwhile counts as sent.
+func (f *follower) retried(ctx context.Context, server *remote.Server) error {
+	states := []queue.State{
+		queue.Running, queue.Waiting, queue.Scheduled, queue.Held, queue.Paused, queue.Succeeded,
+	}
+	for some := range slices.Chunk(f.failed, idsAtOnce) {
+		for task, err := range server.Find(ctx, queue.Filter{IDs: some, States: states}) {
+			if err != nil {
+				return err
+			}
+			f.sum.Failed--
+			f.mine[task.ID] = nil // the next look counts one that has ended
+		}
+	}
+	f.failed = slices.DeleteFunc(f.failed, func(id queue.ID) bool { _, again := f.mine[id]; return again })
 	return nil
 }
 
