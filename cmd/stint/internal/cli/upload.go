@@ -35,9 +35,9 @@ import (
 
 const uploadLong = `Upload files to a server that speaks tus 1.0.0, such as stint serve --uploads, and wait
 until they are there. Each argument is a file, a directory, which stands for all files
-below it, a pattern in quotes, or - for standard input, with --name. --to s3://BUCKET/PREFIX
-uploads to a bucket of an S3 server instead, as PREFIX/NAME; two files of one NAME are
-refused.
+below it but not for symbolic links, a pattern in quotes if there is no such file, or - for
+standard input, with --name. --to s3://BUCKET/PREFIX uploads to a bucket of an S3 server
+instead, as PREFIX/NAME; two files of one NAME are refused.
 
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
 or a power failure, continues what was interrupted, sends nothing twice that the server
@@ -45,18 +45,19 @@ has, and skips files that it has uploaded within the last day; a file that has c
 sent again. What other calls with the same --dir have left continues as well, but for
 standard input.
 
-From another terminal, stint transfers shows the uploads, and with --server DIR, pause,
-resume, cancel, retry, why and edit work on them as on all tasks: on one by its ID, on all
-by --kind stint.upload. Calls with the same --dir
-share -j and --rate of the first one.
+While it runs, stint transfers shows the uploads from another terminal, and with
+--server DIR, pause, resume, cancel, retry, why and edit work on them as on all tasks: on
+one by its ID, on all by --kind stint.upload. Calls with the same --dir share -j and --rate
+of the first one. Those with --token-file, standard input or AWS keys in the environment
+need a --dir each.
 
 The tokens and passwords that a server wants do not belong into arguments, which other
 users see: --token-file sends the token in a file as Authorization: Bearer, and --header-env
 NAME=VARIABLE sends a header with the value of an environment variable. For S3, the keys come
 from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a profile of ~/.aws/credentials.
 
-Exit status: 0 if all files are there, the number of files that are not up to 100, 101 for
-more; 125 for errors; 130 if Ctrl-C ended it.`
+Exit status: 0 if all files have been sent, now or within the last day; the number of files
+that failed up to 100, 101 for more; 125 for errors; 130 if Ctrl-C ended it.`
 
 const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
   stint upload ./photos '*.pdf' -j4 --rate 5MiB/s --to http://127.0.0.1:7118/files/ \
