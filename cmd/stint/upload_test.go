@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -262,6 +263,15 @@ func TestE2_UploadsAreCommanded(t *testing.T) {
 	if !strings.Contains(said.String(), "0 sent (0 B), 0 skipped, 1 failed\nstint: 3 unfinished: the same command") {
 		t.Errorf("it says %q", said.String())
 	}
+	cmd = r.uploads(append(names, "--chunk", "64K", "--rate", "64KiB/s", "-j1")...)
+	start(t, cmd)
+	r.await("one that runs", func(all []transfer.Transfer) bool { return len(all) == 4 && all[0].State == queue.Running })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 143 {
+		t.Errorf("exit status %d after SIGTERM", status)
+	}
 	r.upload(names...).want(t, "", "4 sent (4.0 MiB), 0 skipped, 0 failed", 0)
 	for i, name := range names {
 		r.has(name, contents[i])
@@ -283,6 +293,7 @@ func TestE4_UploadRefuses(t *testing.T) {
 		{[]string{"--to", r.to[1], "none"}, `"none" names no file`, 125},
 		{[]string{"--to", r.to[1], "-"}, "standard input has no name", 125},
 		{[]string{"--to", r.to[1], "a", "--chunk", "x"}, "--chunk", 125},
+		{[]string{"--to", r.to[1], "a", "--lanes", "99"}, "--lanes 1 to 16", 125},
 		{[]string{"--to", r.to[1], "a"}, "401 Unauthorized", 1},
 		{[]string{"--to", "http://127.0.0.1:1/", "a", "--retries", "0"}, "connection refused", 1},
 	} {

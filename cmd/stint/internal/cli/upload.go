@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/upload"
 	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/transfer"
@@ -57,7 +59,7 @@ NAME=VARIABLE sends a header with the value of an environment variable. For S3, 
 from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a profile of ~/.aws/credentials.
 
 Exit status: 0 if all files have been sent, now or within the last day; the number of files
-that failed up to 100, 101 for more; 125 for errors; 130 if Ctrl-C ended it.`
+that failed up to 100, 101 for more; 125 for errors; 130 if Ctrl-C ended it, 143 if SIGTERM did.`
 
 const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
   stint upload ./photos '*.pdf' -j4 --rate 5MiB/s --to http://127.0.0.1:7118/files/ \
@@ -143,7 +145,11 @@ func (f *uploadFlags) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	end := newEnding(func(os.Signal) {})
+	ended := make(chan syscall.Signal, 1)
+	end := newEnding(func(sig os.Signal) {
+		by, _ := sig.(syscall.Signal)
+		ended <- by
+	})
 	sum, err := upload.Run(end.soon, cfg)
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
@@ -153,7 +159,7 @@ func (f *uploadFlags) run(args []string) error {
 	if sum.Left > 0 {
 		printTo(f.err, "stint: %d unfinished: the same command continues them, but for standard input; "+
 			"while it runs, stint cancel --kind stint.upload --server %s ends them\n", sum.Left, f.dir)
-		return &exitError{status: exitCancelled}
+		return &exitError{status: proc.ExitSignal + int(<-ended)} // some are left after a signal alone
 	}
 	if sum.Failed > 0 {
 		return &exitError{status: min(sum.Failed, 101)}
@@ -175,8 +181,8 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	if f.to == "" {
 		errs[2] = errors.New("say where to: --to URL")
 	}
-	if f.jobs < 1 || f.lanes < 1 || f.retries < 0 {
-		errs[3] = errors.New("-j and --lanes must be above 0, and --retries not below")
+	if f.jobs < 1 || f.lanes < 1 || f.lanes > transfer.MaxLanes || f.retries < 0 {
+		errs[3] = fmt.Errorf("-j is 1 or more, --lanes 1 to %d, and --retries 0 or more", transfer.MaxLanes)
 	}
 	cfg.Options = queue.Options{Key: f.key, MaxAttempts: f.retries + 1}
 	if f.tier != "" {
