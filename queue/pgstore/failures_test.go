@@ -338,7 +338,7 @@ func TestC11_RefusedDatabases(t *testing.T) {
 			with(func(u *url.URL) { u.RawQuery += "&default_transaction_read_only=on" }), newSchema(),
 			queue.ErrUnavailable, "use the primary server",
 		},
-		{"no server", absent, "", queue.ErrUnavailable, "refused"},
+		{"no server", absent, "", queue.ErrUnavailable, "start it, or correct the address"},
 		{"no URL", "postgres://user:secret@host:port", "", queue.ErrInvalid, "URL"},
 	} {
 		limit := time.Minute // all but a server that is not there are refused at once

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -78,6 +79,9 @@ func explain(err error) error {
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
+		if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+			return fmt.Errorf("the server cannot be reached: start it, or correct the address: %w", err)
+		}
 		return err
 	}
 	remedy, ok := remediesTable[pg.Code]
