@@ -24,7 +24,7 @@ func hideSecrets(t queue.Task) queue.Task {
 		return t
 	}
 	forms := []string{given[:end]}
-	if at, err := url.Parse(u.To); err == nil {
+	if at, err := url.Parse(u.To); err == nil && at.User != nil {
 		forms = append(forms, at.User.String()) // as in the URLs that are made of it
 	}
 	for _, form := range forms {

@@ -240,6 +240,12 @@ func TestC4_ShowKeepsPasswordsOfUploads(t *testing.T) {
 		},
 		Checkpoint: []byte(`{"parts":[{"url":` + location + `}]}`), Result: []byte(location),
 	}
+	odd := queue.Task{Spec: queue.Spec{
+		Kind: string(transfer.Kind), Payload: []byte(`{"path":"a","to":"http://host?mail=a@b"}`),
+	}}
+	if got := view.Work(&odd); got != "stint.upload a to http://host?mail=a@b" {
+		t.Errorf("a table shows %q", got)
+	}
 	if got := view.Work(&task); got != "stint.upload /data/a.tar to http://me:xxxxx@host/files/" {
 		t.Errorf("a table shows %q", got)
 	}
