@@ -264,13 +264,15 @@ func TestE2_UploadsAreCommanded(t *testing.T) {
 		t.Errorf("it says %q", said.String())
 	}
 	cmd = r.uploads(append(names, "--chunk", "64K", "--rate", "64KiB/s", "-j1")...)
+	said.Reset()
+	cmd.Stderr = &said
 	start(t, cmd)
 	r.await("one that runs", func(all []transfer.Transfer) bool { return len(all) == 4 && all[0].State == queue.Running })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if status := finish(t, cmd); status != 143 {
-		t.Errorf("exit status %d after SIGTERM", status)
+		t.Errorf("exit status %d after SIGTERM: %s", status, said.String())
 	}
 	r.upload(names...).want(t, "", "4 sent (4.0 MiB), 0 skipped, 0 failed", 0)
 	for i, name := range names {

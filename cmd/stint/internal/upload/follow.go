@@ -28,45 +28,50 @@ type follower struct {
 // then the pause is as long as the look.
 const every = 200 * time.Millisecond
 
-// follow adds the uploads, unless it has, and looks at them until all are finished.
+// follow adds the uploads, unless it has, and looks at them until all are finished or ctx ends,
+// which is not an error.
 func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, error) {
+	defer f.cfg.Show.End()
+	err := f.untilFinished(ctx, server)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	f.sum.Left = len(f.mine)
+	if !f.added {
+		f.sum.Left = len(f.cfg.Uploads)
+	}
+	return f.sum, gone(err)
+}
+
+func (f *follower) untilFinished(ctx context.Context, server *remote.Server) error {
 	if !f.added {
 		if err := f.add(ctx, server); err != nil {
-			return f.left(), err
+			return err
 		}
 		f.added = true
 	}
 	if !f.revived {
 		if err := f.revive(ctx, server); err != nil {
-			return f.left(), gone(err)
+			return err
 		}
 		f.revived = true
 	}
-	defer f.cfg.Show.End()
 	for {
 		began := clock.Now()
 		if err := f.look(ctx, server); err != nil {
-			if ctx.Err() != nil {
-				err = nil
-			}
-			return f.left(), gone(err)
+			return err
 		}
 		if len(f.mine) == 0 {
 			if err := f.retried(ctx, server); err != nil || len(f.mine) == 0 {
-				return f.left(), gone(err)
+				return err
 			}
 		}
 		select {
 		case <-time.After(max(every, clock.Now().Sub(began))):
 		case <-ctx.Done():
-			return f.left(), nil
+			return ctx.Err()
 		}
 	}
-}
-
-func (f *follower) left() Sum {
-	f.sum.Left = len(f.mine)
-	return f.sum
 }
 
 // revive settles what the known uploads are to do: those that have succeeded are skipped, and

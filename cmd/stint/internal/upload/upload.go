@@ -138,7 +138,7 @@ func (f *follower) add(ctx context.Context, server *remote.Server) error {
 		}
 		tasks = append(tasks, task)
 	}
-	return gone(f.submit(ctx, server, tasks))
+	return f.submit(ctx, server, tasks)
 }
 
 // submit submits tasks, and follows them or the known ones of the same names.

@@ -5,13 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/upload"
 	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer"
 )
 
 // Only a connection that broke or could not be made says that the server has ended: after any
@@ -36,6 +46,66 @@ func TestOnlyBrokenConnectionsMeanThatTheServerHasEnded(t *testing.T) {
 	} {
 		if got := upload.IsServerGone(test.err); got != test.gone {
 			t.Errorf("%v: gone is %t", test.err, got)
+		}
+	}
+}
+
+// endsAt is a context that ends when it has been looked at a number of times.
+type endsAt struct {
+	context.Context //nolint:containedctx // it is a context itself
+	looks           atomic.Int64
+	end             context.CancelFunc
+}
+
+func newEndsAt(looks int) *endsAt {
+	c := new(endsAt)
+	c.Context, c.end = context.WithCancel(context.Background())
+	c.looks.Store(int64(looks))
+	return c
+}
+
+func (c *endsAt) look() {
+	if c.looks.Add(-1) <= 0 {
+		c.end()
+	}
+}
+
+func (c *endsAt) Err() error {
+	c.look()
+	return c.Context.Err()
+}
+
+func (c *endsAt) Done() <-chan struct{} {
+	c.look()
+	return c.Context.Done()
+}
+
+// A Run that is asked to end, at whatever step, has no error, and says that its uploads are left.
+func TestE2_RunEndsAtAnyStep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	cfg := upload.Config{
+		Serve: serve.Config{
+			Dir: filepath.Join(dir, "tasks"), Jobs: 1, Queues: []string{queue.DefaultQueue}, Grace: 1, Patience: 1,
+			Logger: slog.New(slog.DiscardHandler), Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler)},
+		},
+		Remote:  remote.Config{Timeout: time.Minute},
+		Options: queue.Options{MaxAttempts: 1},
+		Uploads: []transfer.Upload{{Path: file, To: silent.URL}},
+		Show:    upload.Silent{},
+	}
+	for looks := range 12 {
+		ctx := newEndsAt(looks)
+		sum, err := upload.Run(ctx, cfg)
+		ctx.end()
+		if want := (upload.Sum{Left: 1}); err != nil || sum != want {
+			t.Errorf("after %d looks at its context: %+v, %v", looks, sum, err)
 		}
 	}
 }
