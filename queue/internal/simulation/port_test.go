@@ -278,7 +278,7 @@ func (p *port) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule
 // Find looks a task up.
 func (p *port) Find(ctx context.Context, f queue.Filter, page queue.Page) (out []queue.Task, err error) {
 	c := &call{name: "Find", args: f.IDs, view: p.view(ctx)}
-	hook := calledBy("tellDead")
+	hook := calledBy("callDead")
 	if hook { // no schedule depends on the result
 		c.view = &view{busy: make(map[queue.ID]bool)}
 	}

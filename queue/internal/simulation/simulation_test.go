@@ -56,7 +56,8 @@ func tail(history string, lines int) string {
 
 // failedBefore are seeds with which a simulation has failed:
 //   - 13135182254516911978: the workers were stopped while a submit was being repeated.
-var failedBefore = []uint64{13135182254516911978}
+//   - 15170363060474020465: a hook and a schedule looked up the same task at the same time.
+var failedBefore = []uint64{13135182254516911978, 15170363060474020465}
 
 // TestC6_Simulation runs a queue with all faults and changes that the scenario knows, by
 // seeds.
