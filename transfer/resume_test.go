@@ -387,11 +387,17 @@ func TestE2_AddRefuses(t *testing.T) {
 		"another variable": {
 			transfer.Upload{Path: path, To: good.To, HeaderEnv: map[string]string{"Authorization": "HOME"}}, queue.ErrInvalid,
 		},
-		"no path":      {transfer.Upload{To: good.To}, queue.ErrInvalid},
-		"no URL":       {transfer.Upload{Path: path}, queue.ErrInvalid},
-		"another URL":  {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
-		"lanes":        {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
-		"a chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
+		"two authorizations": {
+			transfer.Upload{
+				Path: path, To: good.To, TokenFile: "x", HeaderEnv: map[string]string{"authorization": "STINT_UPLOAD_AUTH"},
+			}, queue.ErrInvalid,
+		},
+		"a token for S3": {transfer.Upload{Path: path, To: "s3://films/", TokenFile: "x"}, queue.ErrInvalid},
+		"no path":        {transfer.Upload{To: good.To}, queue.ErrInvalid},
+		"no URL":         {transfer.Upload{Path: path}, queue.ErrInvalid},
+		"another URL":    {transfer.Upload{Path: path, To: "ftp://example.com/"}, queue.ErrInvalid},
+		"lanes":          {transfer.Upload{Path: path, To: good.To, Lanes: 17}, queue.ErrInvalid},
+		"a chunk size":   {transfer.Upload{Path: path, To: good.To, ChunkSize: -1}, queue.ErrInvalid},
 		// 10,000 chunks of 2⁶⁰ bytes are 0 bytes modulo 2⁶⁴, by which the attempt divided.
 		"a large chunk size": {transfer.Upload{Path: path, To: good.To, ChunkSize: 1 << 60}, queue.ErrInvalid},
 		"metadata":           {transfer.Upload{Path: path, To: good.To, Metadata: pair("a b")}, queue.ErrInvalid},

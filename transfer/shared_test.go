@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -157,5 +160,34 @@ func TestE2_HeadersFromTheEnvironment(t *testing.T) {
 	}
 	if task := r.wait(missing, queue.Dead); task.Failures != 1 {
 		t.Errorf("without the variable, there were %d failures: %s", task.Failures, task.Error)
+	}
+}
+
+// The token is read from its file by each attempt, and is in no task.
+func TestE2_TokenFromAFile(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	path := filepath.Join(t.TempDir(), "token")
+	id := r.add("a", content(1, 10), transfer.Upload{TokenFile: path}, queue.Options{})
+	r.run(1)
+	if task := r.wait(id, queue.Dead); task.Failures != 1 || !strings.Contains(task.Error, path) {
+		t.Errorf("without the file, there were %d failures: %s", task.Failures, task.Error)
+	}
+	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.queue.Retry(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	task := r.wait(id, queue.Succeeded)
+	if strings.Contains(string(task.Payload), "secret") {
+		t.Errorf("the task has the token: %s", task.Payload)
+	}
+	if len(r.server.headers) == 0 {
+		t.Error("no request had a header")
+	}
+	for i, h := range r.server.headers {
+		if h.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s has the headers %v", r.server.requests[i], h)
+		}
 	}
 }

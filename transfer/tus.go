@@ -280,8 +280,10 @@ func (e *statusError) Error() string {
 
 // remedyTable says what to do about statuses that no repetition can help.
 var remedyTable = map[int]string{
-	http.StatusUnauthorized: "give credentials by Upload.HeaderEnv, or by --token-file or --header-env of stint upload",
-	http.StatusForbidden:    "the server refuses the credentials of Upload.HeaderEnv, --token-file or --header-env",
+	http.StatusUnauthorized: "give credentials: --token-file or --header-env of stint upload, " +
+		"Upload.TokenFile or HeaderEnv in a program",
+	http.StatusForbidden: "the server refuses the credentials: those of --token-file or --header-env of stint upload, " +
+		"Upload.TokenFile or HeaderEnv in a program",
 	http.StatusRequestEntityTooLarge: "the file is too large for the server; raise its limit, or send a smaller " +
 		"file",
 	http.StatusPreconditionFailed:   "the server speaks another version of tus than " + tusVersion,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/stintgo/stint/internal/bearer"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -71,6 +72,11 @@ type Upload struct {
 	// begin with [HeaderEnvPrefix], so that a task cannot send other secrets of the worker to
 	// a host of its choice.
 	HeaderEnv map[string]string `json:"header_env,omitempty"`
+	// TokenFile is the path of a file with the token that the server wants as "Authorization:
+	// Bearer" (RFC 6750). Each attempt reads it, so the store has the path and not the token.
+	// It belongs to the worker's user or root, and no other user may read it. [Add] makes the
+	// path absolute.
+	TokenFile string `json:"token_file,omitempty"`
 	// InputName is the [Config.InputName] of the worker whose input is sent, if Path is [Input].
 	InputName string `json:"input_name,omitempty"`
 	// Size is the size of the file in bytes when it was added, for lists: [Add] sets it.
@@ -99,7 +105,7 @@ func (u *Upload) metadata() map[string]string {
 	return pairs
 }
 
-// header reads the values of the headers from the environment.
+// header reads the values of the headers from the environment, and the token from its file.
 func (u *Upload) header() (http.Header, error) {
 	header := make(http.Header)
 	for name, variable := range u.HeaderEnv {
@@ -109,6 +115,13 @@ func (u *Upload) header() (http.Header, error) {
 				"set it for the worker, and retry the upload", variable, name)
 		}
 		header.Set(name, value)
+	}
+	if u.TokenFile != "" {
+		token, err := bearer.Read(u.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("the token for the server: %w; repair the file, and retry the upload", err)
+		}
+		header.Set("Authorization", "Bearer "+token)
 	}
 	return header, nil
 }
@@ -142,6 +155,10 @@ func (u *Upload) validate() error {
 			errs = append(errs, fmt.Errorf("the value of the header %q is in the variable %q; call the variable %sNAME", name,
 				variable, HeaderEnvPrefix))
 		}
+		if u.TokenFile != "" && strings.EqualFold(name, "Authorization") {
+			errs = append(errs, errors.New("TokenFile (--token-file) sets the header Authorization: "+
+				"leave it out of HeaderEnv (--header-env)"))
+		}
 	}
 	for key := range u.Metadata {
 		if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) ||
@@ -171,9 +188,9 @@ func (u *Upload) validateS3() error {
 		errs = append(errs, fmt.Errorf("to %q has more than a bucket and a prefix, in which ? is written %%3F, and # %%23",
 			redacted(u.To)))
 	}
-	if len(u.HeaderEnv) > 0 {
-		errs = append(errs, errors.New("HeaderEnv is for tus servers; the credentials of S3 are in AWS_ACCESS_KEY_ID and "+
-			"AWS_SECRET_ACCESS_KEY, or in a Profile"))
+	if len(u.HeaderEnv) > 0 || u.TokenFile != "" {
+		errs = append(errs, errors.New("HeaderEnv and TokenFile are for tus servers; the credentials of S3 are in "+
+			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a Profile"))
 	}
 	return errors.Join(errs...)
 }
@@ -230,6 +247,12 @@ func Prepare(q *queue.Queue, u Upload, o queue.Options) (queue.NewTask, error) {
 	}
 	if o.MaxAttempts == 0 {
 		o.MaxAttempts = 1 + DefaultRetries
+	}
+	if u.TokenFile != "" {
+		var err error
+		if u.TokenFile, err = filepath.Abs(u.TokenFile); err != nil {
+			return queue.NewTask{}, err
+		}
 	}
 	if u.Path == Input {
 		o.MaxAttempts = 1

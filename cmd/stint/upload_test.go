@@ -215,6 +215,31 @@ func TestE4_UploadContinuesAfterKills(t *testing.T) {
 	r.upload(args...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
 }
 
+// A second call with the same directory hands its upload to the first one, and goes on by itself
+// when that one is killed.
+func TestE4_UploadIsHandedOver(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	a, b := r.file("a", 1<<20), r.file("b", 1<<20)
+	slow := []string{"--chunk", "64K", "--rate", "64KiB/s"}
+	first := r.uploads(append(slow, "a")...)
+	start(t, first)
+	r.await("the first one", func(all []transfer.Transfer) bool { return len(all) == 1 && all[0].State == queue.Running })
+	second := r.uploads("b")
+	start(t, second)
+	r.await("both at the first call", func(all []transfer.Transfer) bool {
+		return len(all) == 2 && all[0].State == queue.Running && all[1].State == queue.Running
+	})
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	if status := finish(t, second); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	r.has("b", b)
+	r.upload(append(slow[:2:2], "a")...)
+	r.has("a", a)
+}
+
 // Uploads are paused, resumed and cancelled from another terminal, one and all, queued and
 // running.
 func TestE2_UploadsAreCommanded(t *testing.T) {

@@ -91,6 +91,7 @@ var directions = []direction{
 	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
 	// Which users' files and sockets a program trusts.
 	{pkg: "internal/ownership", state: here},
+	{pkg: "internal/bearer", state: here, may: []string{"internal/ownership"}},
 	{pkg: "internal/peer", state: here},
 	// What stores share: blocked writes, the lease log, and rows on a database server.
 	{pkg: "queue/internal/stall", state: here},
@@ -150,7 +151,7 @@ var directions = []direction{
 	{pkg: "transfer/internal/protocol", state: here},
 	{
 		pkg: "transfer", state: here,
-		may: []string{".", "queue", "retry", "internal/clock", "transfer/internal/protocol"},
+		may: []string{".", "queue", "retry", "internal/bearer", "internal/clock", "transfer/internal/protocol"},
 	},
 	{
 		pkg: "transfer/s3", state: here, may: []string{"retry", "transfer/internal/protocol"},

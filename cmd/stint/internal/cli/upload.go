@@ -5,14 +5,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +24,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/upload"
+	"github.com/stintgo/stint/internal/bearer"
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/queue"
@@ -50,13 +48,14 @@ standard input.
 While it runs, stint transfers shows the uploads from another terminal, and with
 --server DIR, pause, resume, cancel, retry, why and edit work on them as on all tasks: on
 one by its ID, on all by --kind stint.upload. Calls with the same --dir share -j and --rate
-of the first one. Those with --token-file, standard input or AWS keys in the environment
-need a --dir each.
+of the first one. Those with standard input or AWS keys in the environment need a --dir
+each.
 
 The tokens and passwords that a server wants do not belong into arguments, which other
-users see: --token-file sends the token in a file as Authorization: Bearer, and --header-env
-NAME=VARIABLE sends a header with the value of an environment variable. For S3, the keys come
-from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a profile of ~/.aws/credentials.
+users see: --token-file sends the token in a file, which each attempt reads, as Authorization:
+Bearer, and --header-env NAME=VARIABLE sends a header with the value of an environment
+variable. For S3, the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a
+profile of ~/.aws/credentials.
 
 Exit status: 0 if all files have been sent, now or within the last day; the number of files
 that failed up to 100, 101 for more; 125 for errors; 130 if Ctrl-C ended it, 143 if SIGTERM did.`
@@ -78,11 +77,6 @@ type uploadFlags struct {
 	verify                      bool
 	metadata, headers           map[string]string
 }
-
-// uploadTokenEnv begins the name of the variable with the value of the header Authorization
-// for --token-file; a hash of the server follows. This process sets it for itself, so that the
-// store does not have the token.
-const uploadTokenEnv = "STINT_UPLOAD_AUTHORIZATION_"
 
 // uploadDir is the directory of uploads if none is given; see the XDG Base Directory
 // Specification.
@@ -189,8 +183,7 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 		cfg.Options.Tier, errs[4] = stint.ParsePriority(f.tier)
 	}
 	cfg.Show, errs[5] = f.show()
-	headers, err := f.authorization()
-	errs[6] = err
+	errs[6] = f.awaitToken()
 	files, err := f.files(args)
 	errs[7] = err
 	if err := errors.Join(errs[:]...); err != nil {
@@ -205,7 +198,7 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	for _, path := range files {
 		cfg.Uploads = append(cfg.Uploads, transfer.Upload{
 			Path: path, To: f.to, Name: f.name, ChunkSize: chunk, Lanes: f.lanes, Verify: f.verify, Metadata: f.metadata,
-			HeaderEnv: headers, Endpoint: f.endpoint, Region: f.region, Profile: f.profile,
+			HeaderEnv: f.headers, TokenFile: f.tokenFile, Endpoint: f.endpoint, Region: f.region, Profile: f.profile,
 		})
 	}
 	cfg.Serve, cfg.Remote, err = f.server(rate)
@@ -215,7 +208,7 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 			cfg.Serve.Transfer.Input, cfg.Serve.Transfer.InputName = f.in, u.InputName
 		}
 	}
-	cfg.Own = cfg.Own || f.tokenFile != "" || f.toS3() && f.profile == "" && os.Getenv("AWS_ACCESS_KEY_ID") != ""
+	cfg.Own = cfg.Own || f.toS3() && f.profile == "" && os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	cfg.Note = func(format string, args ...any) { printTo(f.err, "stint: "+format+"\n", args...) }
 	return cfg, err
 }
@@ -336,43 +329,20 @@ func (f *uploadFlags) listed() (lines []string, err error) {
 	return lines, nil
 }
 
-// authorization returns the headers and the variables with their values.
-func (f *uploadFlags) authorization() (map[string]string, error) {
-	if f.tokenFile == "" {
-		return f.headers, nil
-	}
-	token, err := f.token()
-	if err != nil {
-		return nil, fmt.Errorf("--token-file: %w", err)
-	}
-	to, err := url.Parse(f.to)
-	if err != nil {
-		return nil, fmt.Errorf("--to: %w", err)
-	}
-	// An upload that another call has left must not send this token to its own server.
-	host := sha256.Sum256([]byte(to.Scheme + "://" + to.Host))
-	variable := uploadTokenEnv + hex.EncodeToString(host[:8])
-	headers := map[string]string{"Authorization": variable}
-	for name, variable := range f.headers {
-		if strings.EqualFold(name, "Authorization") {
-			return nil, errors.New("--token-file sets the header Authorization: leave that out of --header-env")
-		}
-		headers[name] = variable
-	}
-	return headers, os.Setenv(variable, "Bearer "+token)
-}
-
-// token reads the token. If there is no such file, it waits as long as other commands wait for a
-// server: a server that was started a moment ago writes it.
-func (f *uploadFlags) token() (token string, err error) {
+// awaitToken checks the file with the token. If there is none, it waits as long as other commands
+// wait for a server: a server that was started a moment ago writes it.
+func (f *uploadFlags) awaitToken() error {
 	wait, err := patience()
-	if err != nil {
-		return "", err
+	if f.tokenFile == "" || err != nil {
+		return err
 	}
 	for began := clock.Now(); ; time.Sleep(20 * time.Millisecond) {
-		token, err = serve.ReadToken(f.tokenFile)
+		_, err := bearer.Read(f.tokenFile)
+		if err == nil {
+			return nil
+		}
 		if !errors.Is(err, fs.ErrNotExist) || clock.Now().Sub(began) >= wait {
-			return token, err
+			return fmt.Errorf("--token-file: %w", err)
 		}
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 
+	"github.com/stintgo/stint/internal/bearer"
 	"github.com/stintgo/stint/internal/ownership"
 )
 
@@ -18,38 +16,18 @@ import (
 // calls to its TCP address need.
 const TokenName = "token"
 
-// isToken reports whether a text is a token: characters that HTTP allows after Bearer (RFC
-// 6750, section 2.1), and at least 16 of them, so that a token cannot be guessed.
-func isToken(text string) bool {
-	const (
-		least, most = 16, 512
-		characters  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-"
-	)
-	return len(text) >= least && len(text) <= most && strings.Trim(text, characters) == ""
-}
-
-// ReadToken returns the token in a file. The file must belong to the user of this process
-// or to root, and no other user may read it.
+// ReadToken returns the token in a file; see [bearer.Read]. It has at least 16 characters, so
+// that it cannot be guessed.
 func ReadToken(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not wait for a named pipe
-	if err != nil {
-		return "", err
+	const least = 16
+	token, err := bearer.Read(path)
+	if err == nil && len(token) < least {
+		err = fmt.Errorf("the token in %s has fewer than %d characters", path, least)
 	}
-	defer func() { _ = f.Close() }() // only read
-	if err := ownership.File(f); err != nil {
-		return "", err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ownership.ErrForeign) {
+		err = fmt.Errorf("%w; remove the file and start its server again, which makes a new one", err)
 	}
-	const enough = 1 << 10
-	text, err := io.ReadAll(io.LimitReader(f, enough))
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(text))
-	if !isToken(token) {
-		return "", fmt.Errorf("%s does not hold a token, which is a line of 16 to 512 letters and digits; "+
-			"remove the file, and start the server again, which creates a new one", path)
-	}
-	return token, nil
+	return token, err
 }
 
 // openToken returns the token in a file of the directory of a server, and creates it if

@@ -38,7 +38,7 @@ type Config struct {
 	Options queue.Options
 	Uploads []transfer.Upload
 	// Own says that only this process can work on the uploads, because they need its standard
-	// input, its token or the keys in its environment.
+	// input or the AWS keys in its environment.
 	Own  bool
 	Show Show
 	// Note is called with what people should know.
@@ -53,8 +53,8 @@ type Sum struct {
 }
 
 // errBusy is the error of a Run whose directory another process uses.
-var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input, " +
-	"the token or the AWS keys of this one: choose another directory with --dir, or a --profile of keys")
+var errBusy = errors.New("another process works on the uploads in this directory, and cannot use the standard input " +
+	"or the AWS keys of this one: choose another directory with --dir, or a --profile of keys")
 
 // Run adds uploads that are not known yet, and follows all until they are finished or ctx
 // ends. An upload is known if the same version of the same file was added for the same
@@ -168,7 +168,7 @@ func credentials(payload []byte) (string, error) {
 		return "", err
 	}
 	// A map is printed in the order of its keys.
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", u.HeaderEnv, u.Profile, u.Region))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", u.HeaderEnv, u.Profile, u.Region, u.TokenFile))
 	return hex.EncodeToString(sum[:8]), nil
 }
 
