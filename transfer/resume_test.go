@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -314,6 +315,28 @@ func TestE4_PermanentFailures(t *testing.T) {
 	task := r.wait(r.add("a", content(1, 100), transfer.Upload{}, queue.Options{}), queue.Dead)
 	if !strings.Contains(task.Error, "takes 99 at most") || r.server.count(http.MethodPost) != 0 {
 		t.Errorf("the error is %q", task.Error)
+	}
+}
+
+// A server whose certificate is not trusted, or that speaks HTTP on a URL of HTTPS, ends the upload at
+// once.
+func TestE4_ServersThatAreOthers(t *testing.T) {
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	untrusted.StartTLS()
+	defer untrusted.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for url, remedy := range map[string]string{
+		untrusted.URL: "SSL_CERT_FILE", strings.Replace(plain.URL, "http:", "https:", 1): "http://",
+	} {
+		r := newRig(t, transfer.Config{})
+		id := r.add("a", content(1, 100), transfer.Upload{To: url}, queue.Options{})
+		r.run(1)
+		if task := r.wait(id, queue.Dead); task.Failures != 1 || !strings.Contains(task.Error, remedy) ||
+			strings.Contains(task.Error, "in a row") {
+			t.Errorf("%d failures, error %q; want %q", task.Failures, task.Error, remedy)
+		}
 	}
 }
 

@@ -228,7 +228,7 @@ func (c *tusClient) do(
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s %s: %w", method, at.Redacted(), context.Cause(ctx))
 		}
-		return nil, err
+		return nil, protocol.Unconnected(err)
 	}
 	defer response.Body.Close() //nolint:errcheck // the answer has been read
 	const textMax = 512

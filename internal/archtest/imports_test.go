@@ -148,7 +148,7 @@ var directions = []direction{
 	{pkg: "internal/wiretest", state: here, may: []string{"internal/clock", "internal/wire"}},
 
 	// The seam between uploads and the protocols of their servers; one package has the client of S3.
-	{pkg: "transfer/internal/protocol", state: here},
+	{pkg: "transfer/internal/protocol", state: here, may: []string{"retry"}},
 	{
 		pkg: "transfer", state: here,
 		may: []string{".", "queue", "retry", "internal/bearer", "internal/clock", "transfer/internal/protocol"},

@@ -51,7 +51,7 @@ func (s *server) failed(ctx context.Context, what string, err error) error {
 	}
 	answer, ok := errors.AsType[minio.ErrorResponse](err)
 	if !ok {
-		return fmt.Errorf("%s at %s: %w", what, s.endpoint, err)
+		return protocol.Unconnected(fmt.Errorf("%s at %s: %w", what, s.endpoint, err))
 	}
 	err = fmt.Errorf("%s to s3://%s/%s at %s: status %d %s (%.200q)", what, s.bucket, s.key, s.endpoint,
 		answer.StatusCode, answer.Code, answer.Message)

@@ -5,11 +5,15 @@ package protocol
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/stintgo/stint/retry"
 )
 
 // Server makes the requests of one upload. It is safe for concurrent use: the lanes of a file
@@ -47,6 +51,19 @@ var (
 // ErrStalled is the cause of the end of a request in which the server took no bytes, or did
 // not answer, for too long.
 var ErrStalled = errors.New("the server took no bytes, or did not answer")
+
+// Unconnected returns the error of a request without an answer. It is permanent if the server is not
+// the one that the URL names: what speaks there does not change while requests are repeated.
+func Unconnected(err error) error {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return retry.Permanent(fmt.Errorf("%w; if a certificate authority of your own has signed it, name its certificate "+
+			"in SSL_CERT_FILE, and retry the upload", err))
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return retry.Permanent(fmt.Errorf("%w: give a URL with http:// for this server", err))
+	}
+	return err
+}
 
 // ErrChecksum is wrapped by the error of [Server.Send] if the piece did not match its checksum.
 var ErrChecksum = errors.New("the server says that the bytes do not match their checksum")
