@@ -54,20 +54,28 @@ func idGroups() [5]idGroup {
 }
 
 // ParseID parses the text of an ID, in lower or upper case.
-func ParseID(text string) (id ID, err error) {
-	bad := fmt.Errorf("%w: %.40q is no task id, which looks like 01890a5d-ac96-774b-bcce-b302099a8057", ErrInvalid, text)
+func ParseID(text string) (ID, error) {
+	id, ok := parseID(text)
+	if !ok {
+		return ID{}, fmt.Errorf("%w: %.40q is no task id, which looks like 01890a5d-ac96-774b-bcce-b302099a8057", ErrInvalid,
+			text)
+	}
+	return id, nil
+}
+
+func parseID(text string) (id ID, ok bool) {
 	if len(text) != idLen {
-		return ID{}, bad
+		return id, false
 	}
 	for _, g := range idGroups() {
 		if g.at > 0 && text[g.at-1] != '-' {
-			return ID{}, bad
+			return id, false
 		}
 		if _, err := hex.Decode(id[g.from:g.to], []byte(text[g.at:g.at+2*(g.to-g.from)])); err != nil {
-			return ID{}, bad
+			return id, false
 		}
 	}
-	return id, nil
+	return id, true
 }
 
 // String returns the usual text of a UUID.

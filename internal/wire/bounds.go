@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -56,18 +57,43 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	n, err := b.r.Read(p)
-	for _, c := range p[:n] {
-		if b.err = b.next(c); b.err != nil {
+	for i := 0; i < n; i++ {
+		if i += b.skip(p[i:n]); i < n {
+			b.next(p[i])
+		}
+		if b.err != nil {
 			return 0, b.err
 		}
 	}
 	return n, err
 }
 
-func (b *bounded) next(c byte) error {
-	if b.item++; b.item > b.itemMost {
-		return tooLarge("a task, outcome or other part of it may have %d bytes", b.itemMost)
+// skip passes the bytes of a string up to its end or an escape, and returns their number. Most
+// bytes are such.
+func (b *bounded) skip(p []byte) (n int) {
+	if !b.quoted || b.escaped {
+		return 0
 	}
+	if n = bytes.IndexByte(p, '"'); n < 0 {
+		n = len(p)
+	}
+	if escape := bytes.IndexByte(p[:n], '\\'); escape >= 0 {
+		n = escape
+	}
+	b.grow(n)
+	return n
+}
+
+// grow adds bytes to the present item.
+func (b *bounded) grow(n int) {
+	if b.item += int64(n); b.item > b.itemMost {
+		b.err = tooLarge("a task, outcome or other part of it may have %d bytes", b.itemMost)
+	}
+}
+
+// next passes one byte.
+func (b *bounded) next(c byte) {
+	b.grow(1)
 	switch {
 	case b.escaped:
 		b.escaped = false
@@ -76,42 +102,41 @@ func (b *bounded) next(c byte) error {
 	case b.quoted:
 		b.escaped = c == '\\'
 	case c == '{', c == '[':
-		return b.enter(c == '[')
+		b.enter(c == '[')
 	case c == '}', c == ']':
 		b.depth = max(b.depth-1, 0)
 	case c == ',':
-		return b.count(1)
+		b.count()
 	case c == ':':
 		b.values++
 	}
-	return nil
 }
 
 // enter begins an array or object.
-func (b *bounded) enter(isArray bool) error {
+func (b *bounded) enter(isArray bool) {
 	if b.depth == DepthMost {
-		return tooLarge("it may have %d arrays and objects inside each other", DepthMost)
+		b.err = tooLarge("it may have %d arrays and objects inside each other", DepthMost)
+		return
 	}
 	b.depth++
 	b.items[b.depth], b.isArray[b.depth] = 0, isArray
-	return b.count(1)
+	b.count()
 }
 
 // count counts another item of the array or object that the next byte is in. It counts
 // one item also in an empty array or object.
-func (b *bounded) count(n int) error {
-	b.items[b.depth] += n
-	b.values += n
+func (b *bounded) count() {
+	b.items[b.depth]++
+	b.values++
 	if b.depth <= 1 || b.depth == 2 && b.isArray[b.depth] {
 		b.item = 0
 	}
 	switch {
 	case b.items[b.depth] > ItemsMost:
-		return tooLarge("a list may have %d items: send less at a time", ItemsMost)
+		b.err = tooLarge("a list may have %d items: send less at a time", ItemsMost)
 	case b.values > ValuesMost:
-		return tooLarge("it may have %d values: send less at a time", ValuesMost)
+		b.err = tooLarge("it may have %d values: send less at a time", ValuesMost)
 	}
-	return nil
 }
 
 func tooLarge(format string, args ...any) error {
