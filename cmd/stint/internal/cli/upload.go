@@ -209,7 +209,6 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 		}
 	}
 	cfg.Own = cfg.Own || f.toS3() && f.profile == "" && os.Getenv("AWS_ACCESS_KEY_ID") != ""
-	cfg.Note = func(format string, args ...any) { printTo(f.err, "stint: "+format+"\n", args...) }
 	return cfg, err
 }
 
@@ -356,15 +355,16 @@ func (f *uploadFlags) show() (upload.Show, error) {
 			mode = progress.ModeBar
 		}
 	}
+	notes := upload.Notes{W: f.err}
 	switch mode {
 	case progress.ModeBar:
 		return &upload.Bars{W: f.err, Width: func() int { return width(f.err) }}, err
 	case progress.ModeJSON:
-		return &upload.JSON{W: f.streams}, err
+		return &upload.JSON{Notes: notes, Out: f.streams}, err
 	case progress.ModeNone:
-		return upload.Silent{W: f.err}, err
+		return notes, err
 	default:
-		return &upload.Lines{W: f.err}, err
+		return &upload.Lines{Notes: notes}, err
 	}
 }
 

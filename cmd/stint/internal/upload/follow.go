@@ -3,10 +3,12 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/transfer"
@@ -31,7 +33,6 @@ const every = 200 * time.Millisecond
 // follow adds the uploads, unless it has, and looks at them until all are finished or ctx ends,
 // which is not an error.
 func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, error) {
-	defer f.cfg.Show.End()
 	err := f.untilFinished(ctx, server)
 	if ctx.Err() != nil {
 		err = nil
@@ -41,6 +42,10 @@ func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, erro
 		f.sum.Left = len(f.cfg.Uploads)
 	}
 	return f.sum, gone(err)
+}
+
+func (f *follower) note(format string, args ...any) {
+	f.cfg.Show.Note(view.Plain(fmt.Sprintf(format, args...)))
 }
 
 func (f *follower) untilFinished(ctx context.Context, server *remote.Server) error {
@@ -128,7 +133,7 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 
 // look reads the unfinished uploads, and then those of this call that are finished.
 func (f *follower) look(ctx context.Context, server *remote.Server) error {
-	var view View
+	var v View
 	unfinished := make(map[queue.ID]bool)
 	states := []queue.State{queue.Running, queue.Waiting, queue.Scheduled, queue.Held, queue.Paused}
 	paused := 0
@@ -137,22 +142,22 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 			return err
 		}
 		if _, mine := f.mine[t.ID]; !mine {
-			view.Others++
+			v.Others++
 			continue
 		}
 		unfinished[t.ID] = true
-		view.Size += t.Size
-		view.Done += t.Done
-		view.Rate += t.Rate
+		v.Size += t.Size
+		v.Done += t.Done
+		v.Rate += t.Rate
 		switch t.State {
 		case queue.Running:
-			view.Running = append(view.Running, t)
+			v.Running = append(v.Running, t)
 		case queue.Paused:
 			if t.Path != transfer.Input {
 				paused++
 				break
 			}
-			f.cfg.Note("%s was paused, and standard input cannot be read again: it is cancelled", t.Name)
+			f.note("%s was paused, and standard input cannot be read again: it is cancelled", t.Name)
 			if err := server.Cancel(ctx, t.ID); err != nil {
 				return err
 			}
@@ -171,11 +176,11 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 	}
 	if all := paused == len(f.mine) && paused > 0; all != f.paused {
 		if f.paused = all; all {
-			f.cfg.Note("all that is left is paused: stint resume --kind stint.upload --server %s continues it", f.cfg.Serve.Dir)
+			f.note("all that is left is paused: stint resume --kind stint.upload --server %s continues it", f.cfg.Serve.Dir)
 		}
 	}
-	view.Left, view.Sum = len(f.mine), f.sum
-	f.cfg.Show.Progress(view)
+	v.Left, v.Sum = len(f.mine), f.sum
+	f.cfg.Show.Progress(v)
 	return nil
 }
 
@@ -202,7 +207,7 @@ func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 		ctx, stop := context.WithTimeout(ctx, terminateMax)
 		defer stop()
 		if err := transfer.Terminate(ctx, *task, f.cfg.Serve.Transfer); err != nil {
-			f.cfg.Note("the server keeps a part of the cancelled %s: %v", t.Name, err)
+			f.note("the server keeps a part of the cancelled %s: %v", t.Name, err)
 		}
 	}
 	return nil

@@ -29,32 +29,38 @@ type View struct {
 type Show interface {
 	Progress(v View)
 	Finished(t transfer.Transfer)
-	// End is called last, and again if the process goes on with another server.
-	End()
+	// Note shows a line of text that people should know.
+	Note(text string)
+	// End is called once, last, with what [Run] returns.
+	End(sum Sum, err error)
 }
 
-// Silent shows failures alone.
-type Silent struct{ W io.Writer }
+// Notes shows what people should know, and nothing else.
+type Notes struct{ W io.Writer }
 
 // Progress shows nothing.
-func (Silent) Progress(View) {}
+func (Notes) Progress(View) {}
 
 // Finished shows a failure.
-func (s Silent) Finished(t transfer.Transfer) {
+func (n Notes) Finished(t transfer.Transfer) {
 	if t.State != queue.Succeeded {
-		_, _ = io.WriteString(s.W, finishedLine(t))
+		_, _ = io.WriteString(n.W, finishedLine(t))
 	}
 }
 
-// End does nothing.
-func (Silent) End() {}
+// Note writes a line.
+func (n Notes) Note(text string) { _, _ = io.WriteString(n.W, "stint: "+text+"\n") }
+
+// End shows nothing.
+func (Notes) End(Sum, error) {}
 
 // linesEvery is the interval of the lines about progress: logs are read much later.
 const linesEvery = 10 * time.Second
 
 // Lines shows a line for each finished upload, and one about all now and then.
 type Lines struct {
-	W    io.Writer
+	Notes
+
 	last time.Time
 }
 
@@ -73,38 +79,82 @@ func (l *Lines) Progress(v View) {
 // Finished writes a line.
 func (l *Lines) Finished(t transfer.Transfer) { _, _ = io.WriteString(l.W, finishedLine(t)) }
 
-// End does nothing.
-func (l *Lines) End() {}
-
-// JSON writes a line for each finished upload, and one about all each second.
+// JSON writes a line for each finished upload, one about all each second, and one at the end.
+// Notes are texts elsewhere.
 type JSON struct {
-	W    io.Writer
+	Notes
+
+	Out  io.Writer
 	last time.Time
 }
 
+// The lines of JSON. Their fields are a stable interface.
+type (
+	progressEvent struct {
+		Event   string              `json:"event"` // progress
+		Time    string              `json:"time"`
+		Done    int64               `json:"done"` // bytes of the unfinished uploads
+		Size    int64               `json:"size"`
+		Rate    float64             `json:"rate"` // bytes per second
+		Left    int                 `json:"left"` // uploads
+		Sent    int                 `json:"sent"`
+		Skipped int                 `json:"skipped"`
+		Failed  int                 `json:"failed"`
+		Running []transfer.Transfer `json:"running"`
+	}
+	finishedEvent struct {
+		Event    string            `json:"event"` // finished
+		Time     string            `json:"time"`
+		Transfer transfer.Transfer `json:"transfer"`
+	}
+	endEvent struct {
+		Event   string `json:"event"` // end
+		Time    string `json:"time"`
+		Sent    int    `json:"sent"`
+		Bytes   int64  `json:"bytes"` // of those that were sent
+		Skipped int    `json:"skipped"`
+		Failed  int    `json:"failed"`
+		Left    int    `json:"left"`
+		Error   string `json:"error,omitempty"`
+	}
+)
+
 // Progress writes a line each second.
 func (j *JSON) Progress(v View) {
-	if now := clock.Now(); now.Sub(j.last) >= time.Second {
-		j.last = now
-		j.write(map[string]any{
-			"event": "progress", "done": v.Done, "size": v.Size, "rate": v.Rate, "left": v.Left, "sent": v.Sum.Sent,
-			"skipped": v.Sum.Skipped, "failed": v.Sum.Failed, "running": v.Running,
-		})
+	now := clock.Now()
+	if now.Sub(j.last) < time.Second {
+		return
 	}
+	j.last = now
+	j.write(progressEvent{
+		Event: "progress", Time: timeText(), Done: v.Done, Size: v.Size, Rate: v.Rate, Left: v.Left, Sent: v.Sum.Sent,
+		Skipped: v.Sum.Skipped, Failed: v.Sum.Failed, Running: append([]transfer.Transfer{}, v.Running...),
+	})
 }
 
 // Finished writes a line.
 func (j *JSON) Finished(t transfer.Transfer) {
-	j.write(map[string]any{"event": "finished", "transfer": t})
+	j.write(finishedEvent{Event: "finished", Time: timeText(), Transfer: t})
 }
 
-// End does nothing.
-func (j *JSON) End() {}
+// End writes a line.
+func (j *JSON) End(sum Sum, err error) {
+	end := endEvent{
+		Event: "end", Time: timeText(), Sent: sum.Sent, Bytes: sum.Bytes, Skipped: sum.Skipped, Failed: sum.Failed,
+		Left: sum.Left,
+	}
+	if err != nil {
+		end.Error = err.Error()
+	}
+	j.write(end)
+}
+
+func timeText() string { return clock.Now().UTC().Format(time.RFC3339Nano) }
 
 func (j *JSON) write(v any) {
 	b, err := json.Marshal(v)
 	if err == nil {
-		_, _ = j.W.Write(append(b, '\n'))
+		_, _ = j.Out.Write(append(b, '\n'))
 	}
 }
 
@@ -129,7 +179,7 @@ func (b *Bars) Progress(v View) {
 		lines = append(lines, b.bar(t))
 	}
 	lines = append(lines, overall(v))
-	b.End()
+	b.remove()
 	var text strings.Builder
 	for _, line := range lines {
 		text.WriteString(cut(line, b.Width()-1) + "\n")
@@ -138,16 +188,24 @@ func (b *Bars) Progress(v View) {
 	b.drawn = len(lines)
 }
 
-// Finished writes a line above the bars if the upload has failed.
+// Finished writes a line in place of the bars if the upload has failed.
 func (b *Bars) Finished(t transfer.Transfer) {
 	if t.State != queue.Succeeded {
-		b.End()
-		_, _ = io.WriteString(b.W, finishedLine(t))
+		b.remove()
+		Notes{b.W}.Finished(t)
 	}
 }
 
+// Note writes a line in place of the bars.
+func (b *Bars) Note(text string) {
+	b.remove()
+	Notes{b.W}.Note(text)
+}
+
 // End removes the bars.
-func (b *Bars) End() {
+func (b *Bars) End(Sum, error) { b.remove() }
+
+func (b *Bars) remove() {
 	if b.drawn > 0 {
 		_, _ = fmt.Fprintf(b.W, "\x1b[%dA\x1b[J", b.drawn)
 	}

@@ -41,8 +41,6 @@ type Config struct {
 	// input or the AWS keys in its environment.
 	Own  bool
 	Show Show
-	// Note is called with what people should know.
-	Note func(format string, args ...any)
 }
 
 // Sum is how uploads have ended.
@@ -59,10 +57,11 @@ var errBusy = errors.New("another process works on the uploads in this directory
 // Run adds uploads that are not known yet, and follows all until they are finished or ctx
 // ends. An upload is known if the same version of the same file was added for the same
 // server before: it continues, or is skipped if it has succeeded.
-func Run(ctx context.Context, cfg Config) (Sum, error) {
+func Run(ctx context.Context, cfg Config) (sum Sum, err error) {
+	defer func() { cfg.Show.End(sum, err) }()
 	run := &follower{cfg: &cfg, mine: make(map[queue.ID]*queue.NewTask)}
 	for {
-		sum, err := run.once(ctx)
+		sum, err = run.once(ctx)
 		// The process that has served has ended: another one, perhaps this one, goes on.
 		if err == nil || !errors.Is(err, errServerGone) || ctx.Err() != nil {
 			return sum, err

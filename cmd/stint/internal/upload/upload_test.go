@@ -98,7 +98,7 @@ func TestE2_RunEndsAtAnyStep(t *testing.T) {
 		Remote:  remote.Config{Timeout: time.Minute},
 		Options: queue.Options{MaxAttempts: 1},
 		Uploads: []transfer.Upload{{Path: file, To: silent.URL}},
-		Show:    upload.Silent{},
+		Show:    upload.Notes{W: t.Output()},
 	}
 	for looks := range 12 {
 		ctx := newEndsAt(looks)
