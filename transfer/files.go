@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,7 +23,9 @@ func Files(names ...string) (files, left []string, err error) {
 	seen := make(map[string]bool)
 	for _, name := range names {
 		tops := []string{name}
-		if _, err := os.Lstat(name); err != nil {
+		if _, err := os.Lstat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		} else if err != nil {
 			if tops, err = filepath.Glob(name); err != nil {
 				return nil, nil, fmt.Errorf("%w: there is no file %q, and as a pattern: %w", queue.ErrInvalid, name, err)
 			}

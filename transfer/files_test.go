@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
@@ -44,6 +46,8 @@ func TestE2_FilesOfPatterns(t *testing.T) {
 		{patterns: []string{"a.jpg", "none"}, err: queue.ErrInvalid},
 		{patterns: []string{"empty"}, err: queue.ErrInvalid},
 		{patterns: []string{"["}, err: queue.ErrInvalid},
+		{patterns: []string{strings.Repeat("x", 300)}, err: syscall.ENAMETOOLONG}, // and not that there is none
+		{patterns: []string{"a.jpg/x"}, err: syscall.ENOTDIR},
 		{},
 	} {
 		got, left, err := transfer.Files(test.patterns...)

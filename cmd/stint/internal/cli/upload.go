@@ -318,9 +318,14 @@ func (f *uploadFlags) listed() (lines []string, err error) {
 	}
 	s := bufio.NewScanner(r)
 	for s.Scan() {
-		if line := s.Text(); line != "" {
-			lines = append(lines, escapeGlob(line))
+		line := s.Text()
+		if line == "" {
+			continue
 		}
+		if _, err := os.Lstat(line); err != nil {
+			return nil, fmt.Errorf("--from %s: %w", f.from, err)
+		}
+		lines = append(lines, escapeGlob(line))
 	}
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("--from %s: %w", f.from, err)
