@@ -171,6 +171,7 @@ type follower struct {
 func newFollower(n *Node) (follower, error) {
 	s, err := httpstore.Open("http://leader", httpstore.Config{
 		Patience: n.cfg.Patience, WatchBuffer: n.cfg.WatchBuffer, Transport: toLeader{n},
+		Name: "the node that leads",
 	})
 	if err != nil {
 		return follower{}, err

@@ -191,7 +191,7 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 			t.n.suspect()
 		}
 		release()
-		return nil, err
+		return nil, fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err)
 	}
 	if res.StatusCode == http.StatusServiceUnavailable {
 		t.n.suspect()

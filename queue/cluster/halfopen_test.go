@@ -2,7 +2,9 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -104,5 +106,19 @@ func TestC11_StalledLeader(t *testing.T) {
 	between.Set(netfault.Fault{})
 	if err := <-errs; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestC11_AddressThatCannotBeReached: the error of a call names the node that leads and the address
+// that the others were given.
+func TestC11_AddressThatCannotBeReached(t *testing.T) {
+	const nobody = "127.0.0.1:1"
+	opener := kinds[1].opener(t, storetest.Config{})
+	open(t, opener, cluster.Config{Name: "leader", Address: nobody})
+	follower := open(t, opener, cluster.Config{Name: "follower", Patience: time.Millisecond})
+	_, err := follower.Stats(t.Context(), time.Now())
+	const says = "the node that leads cannot be reached: leader at " + nobody + " (its --node-address): dial tcp"
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -229,13 +230,13 @@ func (s *Store) decode(a *answer, out any) error {
 
 // invalidAnswer returns the error of an answer that does not come from a stint server.
 func (s *Store) invalidAnswer(format string, args ...any) error {
-	return fmt.Errorf("%w: what is at %s is no server of this version: it answers "+format,
-		append([]any{queue.ErrUnavailable, s.where}, args...)...)
+	return fmt.Errorf("%w: %s is no server of this version: it answers "+format,
+		append([]any{queue.ErrUnavailable, s.name}, args...)...)
 }
 
 // noAnswer returns the error of a server that has been silent for a time.
 func (s *Store) noAnswer(after time.Duration) error {
-	return fmt.Errorf("%w: the server at %s has said nothing for %s", ErrNoAnswer, s.where, after)
+	return fmt.Errorf("%w: %s has said nothing for %s", ErrNoAnswer, s.name, after)
 }
 
 // isForeign reports whether a process of another user listens in place of the server.
@@ -247,13 +248,15 @@ func isForeign(err error) bool {
 
 func (s *Store) unavailable(err error) error {
 	if isForeign(err) {
-		return fmt.Errorf("%w: the server at %s is not trusted, and nothing was sent to it: %w", queue.ErrUnavailable,
-			s.where, err)
+		return fmt.Errorf("%w: %s is not trusted, and nothing was sent to it: %w", queue.ErrUnavailable, s.name, err)
 	}
 	if errors.Is(err, ErrNoAnswer) {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
-	return fmt.Errorf("%w: no server at %s: %w", queue.ErrUnavailable, s.where, err)
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // the name of the server is enough
+	}
+	return fmt.Errorf("%w: %s cannot be reached: %w", queue.ErrUnavailable, s.name, err)
 }
 
 func invalid(format string, args ...any) error {

@@ -47,7 +47,8 @@ func TestC6_ServerAway(t *testing.T) {
 		if took := time.Since(began); !errors.Is(err, queue.ErrUnavailable) || took != time.Second {
 			t.Errorf("without a server the answer is %v, after %s", err, took)
 		}
-		if text := err.Error(); !strings.Contains(text, "no server at http://localhost") {
+		const says = "the server at http://localhost cannot be reached: connection refused"
+		if text := err.Error(); !strings.Contains(text, says) {
 			t.Errorf("it does not say what is wrong: %s", text)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -62,6 +62,8 @@ type Config struct {
 	// this process and root. No call is sent to a process of another user. Linux; on
 	// other systems the mode of the socket's directory decides.
 	Users []int
+	// Name is how errors call the server; "" is "the server at" and its address.
+	Name string
 	// Transport makes the requests, for clients that need certificates, a header or a
 	// proxy. The caller closes its connections. Nil is a transport for the URL.
 	Transport http.RoundTripper
@@ -85,7 +87,7 @@ func (c Config) validate() error {
 // Store is a [queue.Store] behind a server. It is safe for concurrent use.
 type Store struct {
 	cfg    Config
-	where  string // the address as the caller has written it
+	name   string // of the server, for errors
 	base   string // the prefix of all paths
 	client http.Client
 	own    *http.Transport // nil if the transport is the caller's
@@ -108,7 +110,7 @@ func Open(address string, cfg Config) (*Store, error) {
 	if err = errors.Join(err, cfg.validate()); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg.withDefaults(), where: address, base: base}
+	s := &Store{cfg: cfg.withDefaults(), name: cmp.Or(cfg.Name, "the server at "+address), base: base}
 	if socket != "" {
 		s.cfg.Token = ""
 	}
