@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"bufio"
 	"errors"
 	"os"
 	"path/filepath"
@@ -221,4 +222,32 @@ func TestC6_LogThatCannotBeRead(t *testing.T) {
 		s.stint(asks...).want(t, "", "path escapes", 125)
 	}
 	s.stop()
+}
+
+// A wait for a task whose server has gone says so, and ends when the server is back.
+func TestC1_WaitSaysThatTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	cmd := s.command("wait", "--json", s.submit("true"), s.submit("sleep 3"))
+	cmd.Env = append(cmd.Env, "STINT_PATIENCE=1s")
+	said, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = w
+	out := startLines(t, cmd)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out.next() // the first task; the second one is waited for
+	s.kill()
+	const says = "no server at stint-data"
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.Contains(line, says) ||
+		!strings.Contains(line, "until the server is back") {
+		t.Errorf("it says %q, %v", line, err)
+	}
+	s.start()
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // errLeaseOver is the error of a call whose answer may be out of date.
-var errLeaseOver = fmt.Errorf("%w: the node that leads cannot renew its lease, and its answer may be out of date: "+
-	"see whether the database answers it", queue.ErrUnavailable)
+var errLeaseOver = fmt.Errorf("%w: the node that leads cannot renew its lease, and its answer may be out of date",
+	queue.ErrUnavailable)
 
 // checked is the store of a node that leads. The database refuses changes when another node
 // leads. Any other answer, also the reason of a refusal, comes from memory, and is answered
@@ -27,6 +27,9 @@ type checked struct {
 func check[T any](c checked, answer T, changed bool, err error) (T, error) {
 	if (err != nil || !changed) && !c.Leads() {
 		var zero T
+		if why := c.Trouble(); why != nil {
+			return zero, fmt.Errorf("%w: %w", errLeaseOver, why)
+		}
 		return zero, errLeaseOver
 	}
 	return answer, err

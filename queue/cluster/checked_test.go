@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,12 +15,14 @@ import (
 // leased is a store whose lease may have ended.
 type leased struct {
 	queue.Store
-	ended bool
+	ended   bool
+	trouble error
 }
 
 func (l *leased) Lost() <-chan struct{} { return nil }
 func (l *leased) Leads() bool           { return !l.ended }
 func (l *leased) Now() time.Time        { return time.Now() }
+func (l *leased) Trouble() error        { return l.trouble }
 
 // TestC11_NothingOutOfDate: when the lease of a node has ended, it answers only what it has
 // changed. Another node may have changed all else, also what a refusal is based on.
@@ -121,6 +124,12 @@ func TestC11_NothingOutOfDate(t *testing.T) {
 		if call.answered != (err == nil) || !call.answered && !errors.Is(err, queue.ErrUnavailable) {
 			t.Errorf("%s: %v; answered: %t", call.name, err, call.answered)
 		}
+	}
+	under.trouble = errors.New("the disk of the server is full")
+	_, err := s.Stats(t.Context(), now)
+	const says = "out of date: the disk of the server is full"
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.HasSuffix(err.Error(), says) {
+		t.Errorf("with a reason: %v", err)
 	}
 	if err := under.Close(); err != nil {
 		t.Error(err)

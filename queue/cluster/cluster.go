@@ -100,6 +100,9 @@ type Store interface {
 	Lost() <-chan struct{}
 	// Leads reports whether the lease of this process has not ended.
 	Leads() bool
+	// Trouble returns why the database server does not do what it is asked at present, and the
+	// remedy; nil if it does.
+	Trouble() error
 	// Now returns the time by the clock of the database server, at which all calls take effect.
 	Now() time.Time
 }
@@ -192,13 +195,16 @@ type Node struct {
 	view    atomic.Pointer[view]
 	remote  follower
 	permits *permits
-	targets targets       // peers
-	check   chan struct{} // receives when the leader may have changed
-	pause   time.Duration // after the next such signal; owned by run
-	yield   chan struct{} // receives when another node is to lead in place of this one
-	known   atomic.Int64  // nodes that the leader knew when it last answered
-	heard   atomic.Int64  // when that was, in Unix nanoseconds
-	invited atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
+	// couldNotLead is why this node could not take over the lead when it tried last; nil if it did,
+	// or found another node that leads.
+	couldNotLead atomic.Pointer[error]
+	targets      targets       // peers
+	check        chan struct{} // receives when the leader may have changed
+	pause        time.Duration // after the next such signal; owned by run
+	yield        chan struct{} // receives when another node is to lead in place of this one
+	known        atomic.Int64  // nodes that the leader knew when it last answered
+	heard        atomic.Int64  // when that was, in Unix nanoseconds
+	invited      atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
 
 	server  http.Server // for the other nodes
 	serving sync.WaitGroup

@@ -175,7 +175,7 @@ var errNoLeader = errors.New("no node leads, or the leader cannot be called")
 func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	v := t.n.view.Load()
 	if v.at == nil {
-		return nil, errNoLeader
+		return nil, t.n.why(errNoLeader)
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := v.atEnd(func() { cancel(fmt.Errorf("%w any more", errNoLeader)) })
@@ -191,13 +191,21 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 			t.n.suspect()
 		}
 		release()
-		return nil, fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err)
+		return nil, t.n.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
 	}
 	if res.StatusCode == http.StatusServiceUnavailable {
 		t.n.suspect()
 	}
 	res.Body = body{res.Body, t.n, ctx, release}
 	return res, nil
+}
+
+// why returns err, the error of a request to the leader, and why this node could not take over.
+func (n *Node) why(err error) error {
+	if failed := n.couldNotLead.Load(); failed != nil {
+		return fmt.Errorf("%w; and this node could not lead: %v", err, *failed) //nolint:errorlint // no error of this call
+	}
+	return err
 }
 
 // body is the body of an answer, which ends with the view of its request.
@@ -228,6 +236,10 @@ func localAddress(ctx context.Context, route string) (string, error) {
 		return "127.0.0.1", nil
 	}
 	c, err := new(net.Dialer).DialContext(ctx, "udp", route)
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return "", fmt.Errorf("the host %s, usually that of the database, is not known: %w; correct its name, or wait "+
+			"for DNS", name.Name, err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("this host finds no way to %s: %w; set Listen (--node-listen), or correct the route",
 			route, err)

@@ -138,14 +138,17 @@ func (n *Node) change() (Store, queue.Leader) {
 		store, led, err := n.try(n.life)
 		switch {
 		case err == nil && store != nil:
+			n.couldNotLead.Store(nil)
 			n.lead(store)
 			return store, led
 		case err == nil:
+			n.couldNotLead.Store(nil)
 			if now := n.view.Load().leader; led.Contact != now.Contact || !led.Since.Equal(now.Since) {
 				n.follow(led)
 			}
 			return nil, led
 		case n.life.Err() == nil:
+			n.couldNotLead.Store(&err)
 			n.cfg.Logger.Warn("this node could not lead at present; trying again", slog.Any("error", err))
 		}
 		sleep(n.life, unreachablePause)

@@ -61,7 +61,7 @@ func (r *rows) readLeader(ctx context.Context, q querier, lock string) (l leader
 	case errors.As(err, &pg) && pg.Code == undefinedTable:
 		return leader{}, nil
 	case errors.As(err, &pg) && pg.Code == undefinedColumn, err == nil && program != "stint":
-		return l, refusal{fmt.Errorf("the table %s.leader is of another program: choose another schema", r.plain)}
+		return l, refusal{fmt.Errorf("the table %s.leader is of another program: %s", r.plain, chooseAnother)}
 	case errors.Is(err, pgx.ErrNoRows):
 		return l, refusal{errNoLeader}
 	case err == nil && l.format > len(r.migrations):

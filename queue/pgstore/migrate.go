@@ -10,6 +10,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
+// chooseAnother is what to do about a schema of another program.
+const chooseAnother = "choose another schema (Config.Schema) or, for stint serve, another database"
+
 //go:embed schema.sql
 var schemaSQL string
 
@@ -67,7 +70,7 @@ func (r *rows) made(ctx context.Context, tx pgx.Tx) (made bool, err error) {
 		select from unnest(array['.rows', '.leases', '.batch']) as name where to_regclass($1 || name) is not null)`,
 		r.schema).Scan(&made, &others)
 	if err == nil && !made && others {
-		err = refusal{fmt.Errorf("the schema %s has tables of another program: choose another schema", r.plain)}
+		err = refusal{fmt.Errorf("the schema %s has tables of another program: %s", r.plain, chooseAnother)}
 	}
 	return made, err
 }

@@ -196,6 +196,10 @@ func (s *Store) Lost() <-chan struct{} { return s.rows.Lost() }
 // process may have led, though Lost is not closed while the database cannot be reached.
 func (s *Store) Leads() bool { return s.rows.Leads() }
 
+// Trouble returns why the server does not do what it is asked at present, and the remedy; nil if
+// it does.
+func (s *Store) Trouble() error { return s.rows.Trouble() }
+
 // Vacant returns how long no process had led before this one, as far as the database remembers;
 // 0 if it does not know.
 func (s *Store) Vacant() time.Duration { return s.rows.Vacant() }

@@ -35,7 +35,7 @@ var adviceTable = []struct {
 	{"CLUSTERDOWN", "the cluster is down: see CLUSTER INFO", false},
 	{"MASTERDOWN", "the server is a replica without its primary: see INFO replication", false},
 	{"MOVED", "the server belongs to a cluster: add the parameter addr to the URL, with one of its nodes", true},
-	{"WRONGTYPE", "another program has written to a key of the store: choose another Prefix", false},
+	{"WRONGTYPE", "another program has written to a key of the store: choose another Prefix or database", false},
 	{"ERR DB index", "the server has no such database: correct the number at the end of the URL", true},
 }
 

@@ -18,6 +18,9 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
+// chooseAnother is what to do about keys of another program.
+const chooseAnother = "choose another Prefix or, for stint serve, another database of the server (redis://HOST/1)"
+
 // format is the version of the format of all keys. A store reads no other. A change of the
 // format increments it, and lead.lua converts the version before.
 const format = "1"
@@ -93,10 +96,10 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 			Contact: words[4],
 		}}
 	case "type":
-		return t, refusal{fmt.Errorf("the key %s is a %s of another program: choose another Prefix", words[1], words[2])}
+		return t, refusal{fmt.Errorf("the key %s is a %s of another program: %s", words[1], words[2], chooseAnother)}
 	case "headless":
 		return t, refusal{fmt.Errorf("there is a key %s, but no valid %s: another program uses these keys, or the "+
-			"server has lost some: restore its data from a copy, or choose another Prefix", words[1], r.leader)}
+			"server has lost some: restore its data from a copy, or %s", words[1], r.leader, chooseAnother)}
 	case "format":
 		return t, refusal{fmt.Errorf("the store has format %s, and this program reads %s only: use the version of the "+
 			"program that made the store, or a newer one", words[1], format)}

@@ -164,6 +164,9 @@ func (r *Rows) Leads() bool {
 	return r.ended() == nil && now.Before(until) && now.Round(0).Before(until.Round(0))
 }
 
+// Trouble returns why the server does not do what it is asked at present; nil if it does.
+func (r *Rows) Trouble() error { return r.health.state() }
+
 // Opened limits the time of reads from now on: the machine has been opened.
 func (r *Rows) Opened() { r.open.Store(true) }
 

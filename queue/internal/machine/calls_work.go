@@ -15,13 +15,14 @@ import (
 
 // Submit is as [queue.Store] says.
 func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
-	tasks, err := m.submissions.checked(tasks)
+	own, err := m.submissions.checked(tasks)
 	if err != nil {
-		return nil, err
+		return nil, m.refused(tasks, err)
 	}
+	tasks = own
 	prints := m.fingerprints.of(tasks)
 	if err := m.steps.beginChange(ctx, now); err != nil {
-		return nil, err
+		return nil, m.refused(tasks, err)
 	}
 	receipts, err := m.submissions.acceptAll(tasks, prints)
 	if syncErr := m.steps.end(ctx); err == nil {
@@ -31,6 +32,20 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 		return nil, err
 	}
 	return receipts, nil
+}
+
+// refused returns err, the error of a call of Submit. While the rows take no changes, it says so if the
+// call is repeated and has been decided before: the tasks are not refused then.
+func (m *Machine) refused(tasks []queue.NewTask, err error) error {
+	if m.steps.cfg.Stalled == nil || !errors.Is(err, queue.ErrUnavailable) || m.steps.lockOpen() != nil {
+		return err
+	}
+	before := slices.ContainsFunc(tasks, func(t queue.NewTask) bool { return m.submissions.known(t.ID) != 0 })
+	m.steps.mu.Unlock()
+	if before {
+		return m.steps.unavailable(decided)
+	}
+	return err
 }
 
 // Claim is as [queue.Store] says.

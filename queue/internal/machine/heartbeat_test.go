@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +49,48 @@ func TestC6_CheckpointsDoNotPileUp(t *testing.T) {
 		}
 		if r.largest > 1 {
 			t.Errorf("%d checkpoints were kept", r.largest)
+		}
+	})
+}
+
+// While the rows are stalled, a submit says whether its tasks are refused, or were accepted by the
+// first of several equal calls.
+func TestC6_SubmitSaysWhetherItIsDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &steppedRows{rows: newRows()}
+		var full error
+		stalled := make(chan struct{})
+		m, err := machine.Open(r, machine.Config{
+			Room:    func() error { return full },
+			Stalled: func() <-chan struct{} { return stalled },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids queue.IDs
+		first, second := newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{})
+		says := func(task queue.NewTask, want string) {
+			t.Helper()
+			_, err := m.Submit(t.Context(), start, []queue.NewTask{task})
+			if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+				t.Errorf("the answer is %v; want %q", err, want)
+			}
+		}
+		r.gate = make(chan struct{})
+		time.AfterFunc(time.Second, func() {
+			full = errors.New("the disk is full")
+			close(stalled)
+		})
+		says(first, "the change is decided")
+		says(first, "the change is decided")
+		says(second, "the call was refused: the disk is full")
+		full = nil
+		says(first, "the change is decided")
+		says(second, "the call was refused")
+		close(r.gate)
+		stalled = make(chan struct{})
+		if _, err := m.Submit(t.Context(), start, []queue.NewTask{first, second}); err != nil {
+			t.Error(err)
 		}
 	})
 }

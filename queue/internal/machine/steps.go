@@ -103,11 +103,15 @@ func (s *steps) end(ctx context.Context) error {
 	case errors.Is(err, journal.ErrLeft):
 		return gaveUp(ctx, "what was decided may not be durable yet")
 	case errors.Is(err, journal.ErrStalled):
-		return s.unavailable("the change is decided, and is written when that is possible, unless this process ends before")
+		return s.unavailable(decided)
 	default:
 		return err
 	}
 }
+
+// decided is what has become of a change while the rows take no more.
+const decided = "the change is decided, and is written when that is possible, unless the process that decided it " +
+	"ends before"
 
 // endAt is end with channels instead of a context: it returns journal.ErrLeft when
 // leave is closed, and journal.ErrStalled when stalled is closed.

@@ -190,7 +190,7 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	}
 	if s.cfg.Room != nil { // only submissions check it: calls that end tasks make room
 		if err := s.cfg.Room(); err != nil {
-			return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: the call was refused: %w", queue.ErrUnavailable, err)
 		}
 	}
 	return tasks, nil

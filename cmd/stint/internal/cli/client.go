@@ -96,15 +96,14 @@ func (c *client) config() (remote.Config, error) {
 	return remote.Config{Patience: wait, Timeout: timeout, TokenFile: tokenFile}, errors.Join(err, invalid)
 }
 
+// where returns the address of the server.
+func (c *client) where() string {
+	return cmp.Or(c.address, os.Getenv(serverEnv), c.fallback, remote.DefaultDir)
+}
+
 // with calls do with the server. Ctrl-C cancels its context.
 func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Server) error) error {
-	address := cmp.Or(c.fallback, remote.DefaultDir)
-	if env := os.Getenv(serverEnv); env != "" {
-		address = env
-	}
-	if c.address != "" {
-		address = c.address
-	}
+	address := c.where()
 	cfg, err := c.config()
 	if err != nil {
 		return err

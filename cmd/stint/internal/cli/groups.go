@@ -44,7 +44,10 @@ func parseGroups(texts, stores []string, store string) (groups []serve.Group, er
 	for _, text := range stores {
 		name, url, _ := strings.Cut(text, "=")
 		if variable, ok := strings.CutPrefix(url, "env:"); ok {
-			url = os.Getenv(variable)
+			if url = os.Getenv(variable); url == "" {
+				errs = append(errs, fmt.Errorf("--group-store %.50q: the environment variable %.50q has no URL", name, variable))
+				continue
+			}
 		}
 		i := slices.IndexFunc(groups, func(g serve.Group) bool { return g.Name == name })
 		if i < 0 || !strings.Contains(url, "://") { // the URL may have a password

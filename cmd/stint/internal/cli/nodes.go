@@ -20,7 +20,7 @@ Tasks in a directory have no leader: the server with the directory decides.`
 func newNodes(s *streams) *cobra.Command {
 	c := client{streams: s}
 	cmd := &cobra.Command{
-		Use: "nodes", Short: "List the servers of a store on a database server", Long: nodesLong + clientHelp,
+		Use: "nodes", Short: "List the servers of a store on a database server", Long: nodesLong,
 		Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {

@@ -206,7 +206,7 @@ func (f *orderFlags) ending(
 // the order.
 func (f *orderFlags) waitFor(ctx context.Context, server *remote.Server, ids []queue.ID) error {
 	for _, id := range ids {
-		task, err := server.Wait(ctx, id)
+		task, err := server.Wait(ctx, id, f.away)
 		if err != nil {
 			return found(err)
 		}

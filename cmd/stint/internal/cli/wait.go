@@ -15,6 +15,10 @@ import (
 
 const waitLong = `Wait until tasks are finished.
 
+While the server is away, the command waits until it is back, and says so. A task counts as
+finished as soon as the server has decided so. While a full disk or a broken database keeps
+that from being written, the end of the server undoes it: the task runs again.
+
 Exit status: 0 if all have succeeded; otherwise that of the first, in the order given,
 that has not: the exit status of its command, 128 plus the number of the signal that
 ended it, 124 if it timed out, 130 if it was cancelled, 1 if it is unknown; 124 too if
@@ -66,7 +70,7 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 	}
 	status := 0
 	for _, id := range ids {
-		task, err := server.Wait(waiting, id)
+		task, err := server.Wait(waiting, id, f.away)
 		switch {
 		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
 			return &exitError{exitTimeout, errWaited}
@@ -84,6 +88,11 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 		return &exitError{status: status}
 	}
 	return nil
+}
+
+// away says why nothing is heard of a task that is waited for.
+func (c *client) away(err error) {
+	printTo(c.err, "stint: %v; it is waited for until the server is back\n", c.explain(err, c.where()))
 }
 
 // report prints how a task has ended; without --json only if it did not succeed.

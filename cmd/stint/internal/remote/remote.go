@@ -108,8 +108,9 @@ const probeEvery = 5 * time.Second
 
 // Wait is [queue.Queue.Wait]. It keeps waiting while the server is away, since the server
 // may come back. It returns [httpstore.ErrNoAnswer] if the server exists and does not
-// answer, for example because its process is stopped.
-func (s *Server) Wait(ctx context.Context, id queue.ID) (queue.Task, error) {
+// answer, for example because its process is stopped. It calls away when the server cannot
+// be reached, or cannot answer, for some seconds.
+func (s *Server) Wait(ctx context.Context, id queue.ID, away func(error)) (queue.Task, error) {
 	waiting, stop := context.WithCancelCause(ctx)
 	var probing sync.WaitGroup
 	defer probing.Wait()
@@ -117,6 +118,7 @@ func (s *Server) Wait(ctx context.Context, id queue.ID) (queue.Task, error) {
 	probing.Go(func() {
 		again := time.NewTicker(probeEvery)
 		defer again.Stop()
+		isAway := false
 		for {
 			select {
 			case <-again.C:
@@ -124,8 +126,14 @@ func (s *Server) Wait(ctx context.Context, id queue.ID) (queue.Task, error) {
 				return
 			}
 			_, err := s.store.Find(waiting, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
-			if errors.Is(err, httpstore.ErrNoAnswer) {
+			switch was := isAway; {
+			case errors.Is(err, httpstore.ErrNoAnswer):
 				stop(err)
+			case waiting.Err() != nil:
+			default:
+				if isAway = errors.Is(err, queue.ErrUnavailable); isAway && !was {
+					away(err)
+				}
 			}
 		}
 	})
