@@ -19,14 +19,22 @@ import (
 //
 // Errors: [queue.ErrInvalid] if a pattern is malformed or a name stands for no regular file, and
 // those of the file system.
-func Files(names ...string) (files, left []string, err error) {
+func Files(names ...string) (files, left []string, err error) { return expand(names, filepath.Glob) }
+
+// FilesNamed is [Files] for names that are no patterns, such as the lines of a list.
+func FilesNamed(names ...string) (files, left []string, err error) {
+	return expand(names, func(string) ([]string, error) { return nil, nil })
+}
+
+// expand is Files. missing returns what a name stands for if there is nothing of that name.
+func expand(names []string, missing func(string) ([]string, error)) (files, left []string, err error) {
 	seen := make(map[string]bool)
 	for _, name := range names {
 		tops := []string{name}
 		if _, err := os.Lstat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		} else if err != nil {
-			if tops, err = filepath.Glob(name); err != nil {
+			if tops, err = missing(name); err != nil {
 				return nil, nil, fmt.Errorf("%w: there is no file %q, and as a pattern: %w", queue.ErrInvalid, name, err)
 			}
 		}

@@ -13,6 +13,23 @@ import (
 	"github.com/stintgo/stint/transfer"
 )
 
+// Names that are no patterns stand for nothing else, also if what escapes them is a name.
+func TestE2_FilesNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a*", `a\*`, "ab", "d/e"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, nil)
+	}
+	if got, _, err := transfer.FilesNamed("a*", "d"); err != nil || !slices.Equal(got, []string{"a*", "d/e"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, _, err := transfer.FilesNamed("a?"); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestE2_FilesOfPatterns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"a.jpg", "b.jpg", "c.txt", "d/e.jpg", "d/f/g.txt", "[x].txt", "x.txt"} {

@@ -182,11 +182,26 @@ func TestE2_TokenFromAFile(t *testing.T) {
 	if strings.Contains(string(task.Payload), "secret") {
 		t.Errorf("the task has the token: %s", task.Payload)
 	}
+	// A server that takes the old token no more gets the new one, without another attempt.
+	r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+		if req.Header.Get("Authorization") == "Bearer newer" {
+			return false
+		}
+		if err := os.WriteFile(path, []byte("newer"), 0o600); err != nil {
+			t.Error(err)
+		}
+		http.Error(w, "expired", http.StatusUnauthorized)
+		return true
+	}
+	second := r.add("b", content(1, 10), transfer.Upload{TokenFile: path}, queue.Options{})
+	if task := r.wait(second, queue.Succeeded); task.Failures != 0 {
+		t.Errorf("a replaced token made %d failures", task.Failures)
+	}
 	if len(r.server.headers) == 0 {
 		t.Error("no request had a header")
 	}
 	for i, h := range r.server.headers {
-		if h.Get("Authorization") != "Bearer secret" {
+		if got := h.Get("Authorization"); got != "Bearer secret" && got != "Bearer newer" {
 			t.Errorf("%s has the headers %v", r.server.requests[i], h)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // cancelled while they were queued, or whose worker died, and for dead ones that will not be
 // retried: a worker does that itself for an upload that is cancelled while it runs. Without
 // it, the server keeps what it has until the upload expires. cfg is that of [Handle]; the
-// environment must have the variables of [Upload.HeaderEnv].
+// environment must have the variables of [Upload.HeaderEnv], and [Upload.TokenFile] be readable.
 //
 // It returns nil if there is nothing to delete, or if the server does not delete uploads. A
 // later retry of the task sends the whole file. Errors: [queue.ErrState] if the task is not

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stintgo/stint/internal/bearer"
 	"github.com/stintgo/stint/retry"
 	"github.com/stintgo/stint/transfer/internal/protocol"
 )
@@ -28,6 +29,7 @@ type tusClient struct {
 	http     *http.Client
 	endpoint *url.URL
 	header   http.Header   // of the user
+	token    string        // the file with the token; "" for none
 	stall    time.Duration // for the answer to a request without a body
 }
 
@@ -43,7 +45,7 @@ func newTus(cfg Config, u *Upload) (*tusClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tusClient{http: cfg.Client, endpoint: request.URL, header: header, stall: cfg.Stall}, nil
+	return &tusClient{http: cfg.Client, endpoint: request.URL, header: header, token: u.TokenFile, stall: cfg.Stall}, nil
 }
 
 // Abilities asks what the server can do. Servers that do not answer OPTIONS have the core
@@ -217,8 +219,15 @@ func (c *tusClient) do(
 	if err != nil {
 		return nil, retry.Permanent(err)
 	}
+	token := ""
 	if at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme { // the user's headers may be secrets of that host
 		request.Header = c.header.Clone()
+		if c.token != "" { // which may have been replaced since the last request
+			if token, err = bearer.Read(c.token); err != nil {
+				return nil, fmt.Errorf("the token for the server: %w", err)
+			}
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
 	}
 	maps.Copy(request.Header, fields)
 	request.Header.Set("Tus-Resumable", tusVersion)
@@ -239,8 +248,13 @@ func (c *tusClient) do(
 	refused := &statusError{
 		method: method, at: at.Redacted(), status: response.StatusCode, text: strings.TrimSpace(string(text)),
 	}
-	if location, err := response.Location(); err == nil {
+	if location, err := response.Location(); err == nil && response.StatusCode/100 == 3 {
 		refused.remedy = "redirections are not followed: give the URL " + location.Redacted()
+	}
+	if token != "" && refused.status == http.StatusUnauthorized {
+		if now, err := bearer.Read(c.token); err == nil && now != token {
+			return nil, refused // replaced meanwhile: the next request has the new one
+		}
 	}
 	return nil, classify(refused, response.Header.Get("Retry-After"))
 }

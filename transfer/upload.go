@@ -73,9 +73,9 @@ type Upload struct {
 	// a host of its choice.
 	HeaderEnv map[string]string `json:"header_env,omitempty"`
 	// TokenFile is the path of a file with the token that the server wants as "Authorization:
-	// Bearer" (RFC 6750). Each attempt reads it, so the store has the path and not the token.
-	// It belongs to the worker's user or root, and no other user may read it. [Add] makes the
-	// path absolute.
+	// Bearer" (RFC 6750). Each request reads it, so the store has the path and not the token, and
+	// the file may be replaced, by a rename, while the upload runs. It belongs to the worker's
+	// user or root, and no other user may read it. [Add] makes the path absolute.
 	TokenFile string `json:"token_file,omitempty"`
 	// InputName is the [Config.InputName] of the worker whose input is sent, if Path is [Input].
 	InputName string `json:"input_name,omitempty"`
@@ -105,7 +105,7 @@ func (u *Upload) metadata() map[string]string {
 	return pairs
 }
 
-// header reads the values of the headers from the environment, and the token from its file.
+// header reads the values of the headers from the environment. It checks that there is a token.
 func (u *Upload) header() (http.Header, error) {
 	header := make(http.Header)
 	for name, variable := range u.HeaderEnv {
@@ -117,11 +117,9 @@ func (u *Upload) header() (http.Header, error) {
 		header.Set(name, value)
 	}
 	if u.TokenFile != "" {
-		token, err := bearer.Read(u.TokenFile)
-		if err != nil {
+		if _, err := bearer.Read(u.TokenFile); err != nil {
 			return nil, fmt.Errorf("the token for the server: %w; repair the file, and retry the upload", err)
 		}
-		header.Set("Authorization", "Bearer "+token)
 	}
 	return header, nil
 }
@@ -132,7 +130,7 @@ func (u *Upload) validate() error {
 	if u.Path == "" {
 		errs = append(errs, errors.New("it has no Path"))
 	}
-	if !utf8.ValidString(u.Path) || !utf8.ValidString(u.Name) {
+	if !utf8.ValidString(u.Path + u.Name + u.TokenFile) {
 		errs = append(errs, errors.New("its name is not UTF-8, and the store would keep another one: rename the file"))
 	}
 	to, err := url.Parse(u.To)
@@ -269,6 +267,10 @@ func Prepare(q *queue.Queue, u Upload, o queue.Options) (queue.NewTask, error) {
 	u.Size = info.Size()
 	if u.Path, err = filepath.Abs(u.Path); err != nil {
 		return queue.NewTask{}, err
+	}
+	if !utf8.ValidString(u.Path) {
+		return queue.NewTask{}, fmt.Errorf("%w: the path %q is not UTF-8, and the store would keep another one: rename the "+
+			"directory", queue.ErrInvalid, u.Path)
 	}
 	return Kind.Prepare(q, u, o)
 }

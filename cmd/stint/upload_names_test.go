@@ -47,8 +47,8 @@ func TestE4_UploadFromAList(t *testing.T) {
 		t.Errorf("a file named -: %+v", u)
 	}
 	for _, c := range []struct{ list, says string }{
-		{"ab\nnone*\n", "--from -: lstat none*: no such file"},
-		{"ab\n[\n", "--from -: lstat [: no such file"},
+		{"ab\nnone*\n", `"none*" names no file`},
+		{"ab\n[\n", `"[" names no file`},
 		{strings.Repeat("x", 1<<17), "--from -: bufio.Scanner: token too long"},
 		{"\n\n", "say what to upload"},
 	} {

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -369,6 +370,47 @@ func TestE1_PageForBrowsers(t *testing.T) {
 			t.Errorf("%s%s does not contain %s: %v\n%s", page, path, want, err, body)
 		}
 	}
+}
+
+// Standard input that was paused before anything was read of it is sent when it is resumed.
+func TestE2_QueuedInputIsPaused(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	r.file("slow", 300<<10)
+	input := r.file("in", 1000)
+	slow := []string{"--chunk", "64K", "--rate", "64KiB/s", "-j1"}
+	first := r.uploads(append(slow, "slow")...)
+	start(t, first)
+	r.await("one that runs", func(all []transfer.Transfer) bool { return len(all) == 1 && all[0].State == queue.Running })
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	cmd := r.uploads(append(slow, "-", "--name", "input")...)
+	cmd.Stdin = bytes.NewReader(input)
+	said, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = w
+	start(t, cmd)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	id := r.await("the input to wait", func(all []transfer.Transfer) bool {
+		return len(all) == 2 && all[0].State == queue.Running && all[1].State == queue.Waiting
+	})[1].ID.String()
+	r.stint("pause", id, "--server", "uploads").want(t, "1 task paused\n", "", 0)
+	lines := bufio.NewReader(said)
+	if line, err := lines.ReadString('\n'); !strings.Contains(line, "all that is left is paused") {
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	r.stint("resume", id, "--server", "uploads").want(t, "1 task resumed\n", "", 0)
+	if rest, err := io.ReadAll(lines); !strings.Contains(string(rest), "1 sent (1000 B)") {
+		t.Errorf("it says %q, %v", rest, err)
+	}
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	r.has("input", input)
 }
 
 // An upload that was cancelled and retried counts as what it has become in the end. One of

@@ -2,6 +2,7 @@
 package bearer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,9 @@ import (
 
 // MaxToken is the length of the longest token in bytes: servers take about as much of a header.
 const MaxToken = 8 << 10
+
+// ErrNoToken is wrapped by the error for a file with another content.
+var ErrNoToken = errors.New("does not hold a token")
 
 // characters are those of a token: RFC 6750, section 2.1.
 const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-"
@@ -35,8 +39,7 @@ func Read(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(token) > MaxToken || len(text) > MaxToken+whiteSpace || strings.Trim(token, characters) != "" {
-		return "", fmt.Errorf("%s does not hold a token, which is a line of up to %d letters, digits and ._~+/=-",
-			path, MaxToken)
+		return "", fmt.Errorf("%s %w, which is a line of up to %d letters, digits and ._~+/=-", path, ErrNoToken, MaxToken)
 	}
 	return token, nil
 }

@@ -1,6 +1,7 @@
 package bearer_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestRead(t *testing.T) {
 		{text: "token", mode: 0o644, says: "chmod 600"},
 	} {
 		_ = os.Remove(path)
-		if err := os.WriteFile(path, []byte(test.text), test.mode); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(test.text), 0o600), os.Chmod(path, test.mode)); err != nil {
 			t.Fatal(err)
 		}
 		token, err := bearer.Read(path)

@@ -69,11 +69,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // skip passes the bytes of a string up to its end or an escape, and returns their number. Most
-// bytes are such.
+// bytes are such. It looks no farther than some bytes, so that many escapes before a distant end do
+// not each look for that end.
 func (b *bounded) skip(p []byte) (n int) {
 	if !b.quoted || b.escaped {
 		return 0
 	}
+	const window = 256
+	p = p[:min(len(p), window)]
 	if n = bytes.IndexByte(p, '"'); n < 0 {
 		n = len(p)
 	}

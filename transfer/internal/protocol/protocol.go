@@ -6,6 +6,7 @@ package protocol
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -55,9 +56,12 @@ var ErrStalled = errors.New("the server took no bytes, or did not answer")
 // Unconnected returns the error of a request without an answer. It is permanent if the server is not
 // the one that the URL names: what speaks there does not change while requests are repeated.
 func Unconnected(err error) error {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return retry.Permanent(fmt.Errorf("%w; if a certificate authority of your own has signed it, start the process that "+
+			"uploads with its certificate in SSL_CERT_FILE, and retry the upload", err))
+	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return retry.Permanent(fmt.Errorf("%w; if a certificate authority of your own has signed it, name its certificate "+
-			"in SSL_CERT_FILE, and retry the upload", err))
+		return retry.Permanent(err)
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		return retry.Permanent(fmt.Errorf("%w: give a URL with http:// for this server", err))

@@ -24,6 +24,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/upload"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/internal/bearer"
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
@@ -52,7 +53,7 @@ of the first one. Those with standard input or AWS keys in the environment need 
 each.
 
 The tokens and passwords that a server wants do not belong into arguments, which other
-users see: --token-file sends the token in a file, which each attempt reads, as Authorization:
+users see: --token-file sends the token in a file, which each request reads, as Authorization:
 Bearer, and --header-env NAME=VARIABLE sends a header with the value of an environment
 variable. For S3, the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a
 profile of ~/.aws/credentials.
@@ -272,12 +273,19 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 			patterns = append(patterns, arg)
 		}
 	}
-	found, left, err := transfer.Files(append(patterns, listed...)...)
-	if len(left) > 0 {
+	found, left, err := transfer.Files(patterns...)
+	named, others, err2 := transfer.FilesNamed(listed...)
+	err = errors.Join(err, err2)
+	if left = append(left, others...); len(left) > 0 {
 		printTo(f.err, "stint: left out below directories: %d symbolic links and the like, the first of them %s\n",
-			len(left), left[0])
+			len(left), view.Plain(left[0]))
 	}
-	for _, name := range found {
+	seen := make(map[string]bool)
+	for _, name := range append(found, named...) {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
 		if name == transfer.Input { // a file of that name
 			name = "./" + name
 		}
@@ -296,12 +304,7 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 	return files, nil
 }
 
-// escapeGlob returns the pattern of [filepath.Match] that matches one name.
-func escapeGlob(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
-}
-
-// listed returns the lines of the file of --from, as patterns that match nothing else.
+// listed returns the lines of the file of --from.
 func (f *uploadFlags) listed() (lines []string, err error) {
 	var r io.Reader = f.in
 	switch f.from {
@@ -318,14 +321,9 @@ func (f *uploadFlags) listed() (lines []string, err error) {
 	}
 	s := bufio.NewScanner(r)
 	for s.Scan() {
-		line := s.Text()
-		if line == "" {
-			continue
+		if line := s.Text(); line != "" {
+			lines = append(lines, line)
 		}
-		if _, err := os.Lstat(line); err != nil {
-			return nil, fmt.Errorf("--from %s: %w", f.from, err)
-		}
-		lines = append(lines, escapeGlob(line))
 	}
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("--from %s: %w", f.from, err)

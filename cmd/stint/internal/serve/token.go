@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/stintgo/stint/internal/bearer"
-	"github.com/stintgo/stint/internal/ownership"
 )
 
 // TokenName is the name of the file, in the directory of a server, with the token that
@@ -22,9 +21,9 @@ func ReadToken(path string) (string, error) {
 	const least = 16
 	token, err := bearer.Read(path)
 	if err == nil && len(token) < least {
-		err = fmt.Errorf("the token in %s has fewer than %d characters", path, least)
+		err = fmt.Errorf("%s %w of at least %d characters", path, bearer.ErrNoToken, least)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ownership.ErrForeign) {
+	if errors.Is(err, bearer.ErrNoToken) {
 		err = fmt.Errorf("%w; remove the file and start its server again, which makes a new one", err)
 	}
 	return token, err

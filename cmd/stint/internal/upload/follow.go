@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -157,8 +158,16 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 				paused++
 				break
 			}
+			began, err := f.began(ctx, server, t.ID)
+			if err != nil {
+				return err
+			}
+			if !began {
+				paused++
+				break
+			}
 			f.note("%s was paused, and standard input cannot be read again: it is cancelled", t.Name)
-			if err := server.Cancel(ctx, t.ID); err != nil {
+			if err := server.Cancel(ctx, t.ID); err != nil && !errors.Is(err, queue.ErrState) {
 				return err
 			}
 		default: // it waits
@@ -182,6 +191,12 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 	v.Left, v.Sum = len(f.mine), f.sum
 	f.cfg.Show.Progress(v)
 	return nil
+}
+
+// began reports whether an attempt of an upload has begun.
+func (f *follower) began(ctx context.Context, server *remote.Server, id queue.ID) (bool, error) {
+	task, err := server.Get(ctx, id)
+	return slices.ContainsFunc(task.Steps, func(s queue.Step) bool { return s.On == queue.OnClaim }), err
 }
 
 // finished counts and shows an upload that has ended. If it was cancelled while no worker sent it,
@@ -219,16 +234,18 @@ func (f *follower) retried(ctx context.Context, server *remote.Server) error {
 	states := []queue.State{
 		queue.Running, queue.Waiting, queue.Scheduled, queue.Held, queue.Paused, queue.Succeeded,
 	}
+	again := make(map[queue.ID]*queue.NewTask)
 	for some := range slices.Chunk(f.failed, idsAtOnce) {
 		for task, err := range server.Find(ctx, queue.Filter{IDs: some, States: states}) {
 			if err != nil {
 				return err
 			}
-			f.sum.Failed--
-			f.mine[task.ID] = nil // the next look counts one that has ended
+			again[task.ID] = nil
 		}
 	}
-	f.failed = slices.DeleteFunc(f.failed, func(id queue.ID) bool { _, again := f.mine[id]; return again })
+	f.sum.Failed -= len(again)
+	maps.Copy(f.mine, again) // the next look counts those that have ended
+	f.failed = slices.DeleteFunc(f.failed, func(id queue.ID) bool { _, retried := again[id]; return retried })
 	return nil
 }
 

@@ -167,7 +167,11 @@ func credentials(payload []byte) (string, error) {
 		return "", err
 	}
 	// A map is printed in the order of its keys.
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", u.HeaderEnv, u.Profile, u.Region, u.TokenFile))
+	text := fmt.Appendf(nil, "%q %q %q", u.HeaderEnv, u.Profile, u.Region)
+	if u.TokenFile != "" {
+		text = fmt.Appendf(text, " %q", u.TokenFile)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8]), nil
 }
 

@@ -136,7 +136,7 @@ func work(t *queue.Task) string {
 	shown := hideSecrets(*t)
 	var u transfer.Upload
 	if t.Kind == string(transfer.Kind) && json.Unmarshal(shown.Payload, &u) == nil {
-		return Plain(t.Kind + " " + u.Path + " to " + u.To)
+		return Plain(t.Kind + " " + u.Path + " to " + withoutPassword(u.To))
 	}
 	return Plain(t.Kind + " " + string(shown.Payload))
 }

@@ -1,0 +1,4 @@
+package view
+
+// WithoutPasswords is withoutPasswords.
+func WithoutPasswords(text string) string { return string(withoutPasswords([]byte(text))) }
