@@ -3,6 +3,7 @@ package machine_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,10 +59,15 @@ func TestC6_CheckpointsDoNotPileUp(t *testing.T) {
 func TestC6_SubmitSaysWhetherItIsDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &steppedRows{rows: newRows()}
-		var full error
+		var full atomic.Bool
 		stalled := make(chan struct{})
 		m, err := machine.Open(r, machine.Config{
-			Room:    func() error { return full },
+			Room: func() error {
+				if full.Load() {
+					return errors.New("the disk is full")
+				}
+				return nil
+			},
 			Stalled: func() <-chan struct{} { return stalled },
 		})
 		if err != nil {
@@ -78,13 +84,13 @@ func TestC6_SubmitSaysWhetherItIsDecided(t *testing.T) {
 		}
 		r.gate = make(chan struct{})
 		time.AfterFunc(time.Second, func() {
-			full = errors.New("the disk is full")
+			full.Store(true)
 			close(stalled)
 		})
 		says(first, "the change is decided")
 		says(first, "the change is decided")
 		says(second, "the call was refused: the disk is full")
-		full = nil
+		full.Store(false)
 		says(first, "the change is decided")
 		says(second, "the call was refused")
 		close(r.gate)
