@@ -138,7 +138,7 @@ func (c *churner) step() {
 		if err != nil {
 			length = churnSize
 		}
-		n := min(c.rnd.IntN(1500), length-at)
+		n := max(0, min(c.rnd.IntN(1500), length-at)) // one of unknown length may have more than churnSize
 		h := []string{"Upload-Offset", strconv.Itoa(at), "Content-Type", "application/offset+octet-stream"}
 		if head.Header().Get("Upload-Defer-Length") != "" && c.rnd.IntN(3) == 0 {
 			h = append(h, "Upload-Length", strconv.Itoa(churnSize))
