@@ -93,7 +93,7 @@ func newRecorder(t *testing.T) *recorder {
 }
 
 // A token is for the server for which its call gave it: an upload that an earlier call has left
-// for another server is continued with the token of that one.
+// for another server is continued with the token that the earlier call gave for it.
 func TestE4_UploadTokenIsForOneServer(t *testing.T) {
 	t.Parallel()
 	r := &receiving{served: &served{t: t, dir: t.TempDir()}}

@@ -217,7 +217,7 @@ func TestE4_UploadContinuesAfterKills(t *testing.T) {
 }
 
 // A second call with the same directory hands its upload to the first one, and goes on by itself
-// when that one is killed.
+// when the first one is killed.
 func TestE4_UploadIsHandedOver(t *testing.T) {
 	t.Parallel()
 	r := receive(t)

@@ -34,8 +34,8 @@ func (m *Machine) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 	return receipts, nil
 }
 
-// refused returns err, the error of a call of Submit. While the rows take no changes, it says so if the
-// call is repeated and has been decided before: the tasks are not refused then.
+// refused returns the error of a call of Submit that fails with err. If the rows take no changes, and an
+// earlier call with the same tasks was decided, the error says that: the tasks are not refused then.
 func (m *Machine) refused(tasks []queue.NewTask, err error) error {
 	if m.steps.cfg.Stalled == nil || !errors.Is(err, queue.ErrUnavailable) || m.steps.lockOpen() != nil {
 		return err

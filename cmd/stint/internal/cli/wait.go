@@ -92,7 +92,7 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 
 // away says why nothing is heard of a task that is waited for.
 func (c *client) away(err error) {
-	printTo(c.err, "stint: %v; it is waited for until the server is back\n", c.explain(err, c.where()))
+	printTo(c.err, "stint: %v; the task is waited for until the server is back\n", c.explain(err, c.where()))
 }
 
 // report prints how a task has ended; without --json only if it did not succeed.

@@ -80,7 +80,7 @@ func (l *Lines) Progress(v View) {
 func (l *Lines) Finished(t transfer.Transfer) { _, _ = io.WriteString(l.W, finishedLine(t)) }
 
 // JSON writes a line for each finished upload, one about all each second, and one at the end.
-// Notes are texts elsewhere.
+// Notes go to another writer, as text.
 type JSON struct {
 	Notes
 
