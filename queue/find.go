@@ -7,8 +7,11 @@ import (
 )
 
 // Get returns a task. Errors: ErrNotFound.
-func (q *Queue) Get(ctx context.Context, id ID) (Task, error) {
-	found, err := q.store.Find(ctx, Filter{IDs: []ID{id}}, Page{})
+func (q *Queue) Get(ctx context.Context, id ID) (Task, error) { return q.get(ctx, id, Page{}) }
+
+// get is Get with a page that says how to read.
+func (q *Queue) get(ctx context.Context, id ID, p Page) (Task, error) {
+	found, err := q.store.Find(ctx, Filter{IDs: []ID{id}}, p)
 	if err != nil {
 		return Task{}, err
 	}

@@ -85,10 +85,10 @@ type Store interface {
 	Command(ctx context.Context, now time.Time, c Command) (int, error)
 
 	// Find returns the tasks that match a filter, a page at a time; see [Page]. It returns
-	// each task as it was at some time during the call. Find, Explain, Stats and Watch may
-	// return changes that are not durable yet, and that a crash may undo. A task that cannot
-	// be read is returned with the fields that are known, see [HoldDamaged], if the filter
-	// needs no others.
+	// each task as it was at some time during the call. Explain, Stats, Watch, and Find without
+	// [Page.Durable], may return changes that are not durable yet, and that a crash may undo.
+	// A task that cannot be read is returned with the fields that are known, see
+	// [HoldDamaged], if the filter needs no others.
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
 	// Explain returns the reasons why a task waits, the binding reason first, and none if
@@ -271,6 +271,9 @@ type Page struct {
 	// Bytes ends the page early: with the task with which its tasks have so many bytes, by
 	// [Task.Size]. 0 is no limit. A page that has so many may not be the last.
 	Bytes int `json:"bytes,omitempty"`
+	// Durable makes the call wait until all that it returns is durable. It returns an
+	// ErrUnavailable if that does not come to pass: its context ends, or the store fails.
+	Durable bool `json:"durable,omitempty"`
 }
 
 // Event is a change of a task's state.

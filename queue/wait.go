@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Wait blocks until a task is finished, and returns it: [Result] decodes its result. A
-// task that is dead or cancelled is finished too, which is no error; it may be retried.
+// Wait blocks until a task is finished and its end is durable, and returns it: [Result]
+// decodes its result. A task that is dead or cancelled is finished too, which is no error;
+// it may be retried.
 //
 // If ctx ends first, Wait returns the task as it was last seen, and the cause. A store
 // that cannot be reached is asked again until then. Other errors: [ErrNotFound], also if
@@ -27,7 +28,7 @@ func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
 	defer again.Stop()
 	var last Task
 	for wait := first; ; wait = min(2*wait, q.cfg.Poll) {
-		task, err := q.Get(ctx, id)
+		task, err := q.get(ctx, id, Page{Durable: true})
 		switch {
 		case err == nil && task.State.Finished():
 			return task, nil

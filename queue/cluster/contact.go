@@ -145,10 +145,12 @@ func (c contact) target(dial string) *target {
 	}}
 }
 
-// aim directs a request at the node, with its token.
-func (t *target) aim(r *http.Request) {
+// RoundTrip sends a request to the node, with its token, whatever the host of its URL.
+func (t *target) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
 	r.URL.Scheme, r.URL.Host, r.Host = "https", t.address, t.address
 	r.Header.Set("Authorization", "Bearer "+t.token)
+	return t.transport.RoundTrip(r)
 }
 
 // connectWithin is how long a connection may take, and then its handshake. A host that is
@@ -183,9 +185,7 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 		stop()
 		cancel(nil)
 	})
-	r = r.Clone(ctx)
-	v.at.aim(r)
-	res, err := v.at.transport.RoundTrip(r)
+	res, err := v.at.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		if r.Context().Err() == nil {
 			t.n.suspect()

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -109,16 +110,51 @@ func TestC11_StalledLeader(t *testing.T) {
 	}
 }
 
-// TestC11_AddressThatCannotBeReached: the error of a call names the node that leads and the address
-// that the others were given.
+// lines is a writer that passes each write on.
+type lines chan string
+
+func (l lines) Write(text []byte) (int, error) {
+	select {
+	case l <- string(text):
+	default: // nobody reads so many
+	}
+	return len(text), nil
+}
+
+// logged returns a logger of warnings, and waits until it has written a line that contains a text.
+func logged() (log *slog.Logger, await func(t *testing.T, text string)) {
+	all := make(lines, 100)
+	log = slog.New(slog.NewTextHandler(all, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return log, func(t *testing.T, text string) {
+		t.Helper()
+		for {
+			select {
+			case line := <-all:
+				if strings.Contains(line, text) {
+					return
+				}
+			case <-t.Context().Done():
+				t.Fatalf("nothing is logged with %q", text)
+			}
+		}
+	}
+}
+
+// TestC11_AddressThatCannotBeReached: a leader that the others do not reach says so in its log,
+// and they in theirs. The error of a call names the leader and the address that the others were
+// given.
 func TestC11_AddressThatCannotBeReached(t *testing.T) {
 	const nobody = "127.0.0.1:1"
 	opener := kinds[1].opener(t, storetest.Config{})
-	open(t, opener, cluster.Config{Name: "leader", Address: nobody})
-	follower := open(t, opener, cluster.Config{Name: "follower", Patience: time.Millisecond})
+	log, awaitLog := logged()
+	open(t, opener, cluster.Config{Name: "leader", Address: nobody, Logger: log})
+	awaitLog(t, "does not reach itself")
+	log, awaitLog = logged()
+	follower := open(t, opener, cluster.Config{Name: "follower", Patience: time.Millisecond, Logger: log})
 	_, err := follower.Stats(t.Context(), time.Now())
 	const says = "the node that leads cannot be reached: leader at " + nobody + " (its --node-address): dial tcp"
 	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), says) {
 		t.Errorf("the error is %v", err)
 	}
+	awaitLog(t, "the node that leads does not answer this one")
 }

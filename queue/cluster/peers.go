@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,8 +45,7 @@ type Peer struct {
 func (p *Peer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Path = nodePath + r.URL.Path
-	p.at.aim(r)
-	return p.at.transport.RoundTrip(r)
+	return p.at.RoundTrip(r)
 }
 
 // Name returns the name of this node.
@@ -95,15 +95,43 @@ func (n *Node) self() member {
 	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.cfg.seats.load(), Share: &share}
 }
 
-// enroll makes this node known to each leader, until the node is closed.
+// enroll makes this node known to each leader, until the node is closed. A node that leads
+// calls itself instead, until it has reached itself. Errors are logged: while the lease of a
+// leader lasts that the others do not reach, no other node can lead.
 func (n *Node) enroll() {
+	var failed, reached *view
 	for n.life.Err() == nil {
 		v := n.view.Load()
-		if v.at != nil && !v.leads() {
-			_, _ = n.askLeader(v.life, http.MethodPost, nil, n.self()) // the next one repeats it
+		switch {
+		case v.at == nil || v == reached:
+		case v.leads():
+			if err := n.reachSelf(v.life); err == nil {
+				reached = v
+			} else if v.life.Err() == nil {
+				n.cfg.Logger.Warn("this node leads, and does not reach itself at its address: if the others do not reach it "+
+					"either, correct its --node-address, or open its port",
+					slog.String("address", n.own.address), slog.Any("error", err))
+			}
+		default:
+			_, err := n.askLeader(v.life, http.MethodPost, nil, n.self())
+			if err != nil && v.life.Err() == nil && failed == v { // a leader that has gone is replaced before
+				n.cfg.Logger.Warn("the node that leads does not answer this one: if that goes on, correct its --node-address, or "+
+					"open its port", slog.String("leader", v.leader.Name), slog.Any("error", err))
+			}
+			if failed = nil; err != nil {
+				failed = v
+			}
 		}
 		sleep(v.life, enrollEvery)
 	}
+}
+
+// reachSelf calls this node, which leads, at the address that the others were given.
+func (n *Node) reachSelf(ctx context.Context) error {
+	at := n.target(n.own, "")
+	defer at.transport.CloseIdleConnections()
+	_, err := n.ask(ctx, at, http.MethodGet, url.Values{hostQuery: {n.cfg.Name}}, nil)
+	return err
 }
 
 // leave removes this node from those that the leader knows, if the leader answers soon.
@@ -118,6 +146,13 @@ func (n *Node) leave() {
 
 // askLeader sends a message about nodes to the leader, and returns the nodes of its answer.
 func (n *Node) askLeader(ctx context.Context, method string, q url.Values, about any) ([]member, error) {
+	return n.ask(ctx, toLeader{n}, method, q, about)
+}
+
+// ask is askLeader over given connections.
+func (n *Node) ask(
+	ctx context.Context, over http.RoundTripper, method string, q url.Values, about any,
+) ([]member, error) {
 	body, err := json.Marshal(about)
 	if err != nil {
 		return nil, err
@@ -129,7 +164,7 @@ func (n *Node) askLeader(ctx context.Context, method string, q url.Values, about
 		return nil, err
 	}
 	r.Header.Set(wire.Client, "cluster")
-	res, err := toLeader{n}.RoundTrip(r)
+	res, err := over.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

@@ -116,9 +116,7 @@ func (n *Node) handOver(ctx context.Context, to member, leads int) error {
 	if err != nil {
 		return err
 	}
-	at := n.targets.of(n, to.Contact, c)
-	at.aim(r)
-	res, err := at.transport.RoundTrip(r)
+	res, err := n.targets.of(n, to.Contact, c).RoundTrip(r)
 	if err != nil {
 		return err
 	}

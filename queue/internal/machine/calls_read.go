@@ -14,7 +14,7 @@ const page = 100
 
 // Find is as [queue.Store] says. It returns the state in memory, which may not be durable
 // yet.
-func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
+func (m *Machine) Find(ctx context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	if p.Limit <= 0 {
 		p.Limit = page
 	}
@@ -24,7 +24,13 @@ func (m *Machine) Find(_ context.Context, f queue.Filter, p queue.Page) (found [
 			found, err = m.pageOf(s, found, &left)
 		}
 	}
-	return found, err
+	if err == nil && p.Durable {
+		err = m.steps.durable(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // pageOf appends the tasks that a part of a search has found to a page, until it is full.

@@ -109,6 +109,27 @@ func (s *steps) end(ctx context.Context) error {
 	}
 }
 
+// durable blocks until the changes of all steps so far are durable, ctx ends, or the rows
+// take no more changes.
+func (s *steps) durable(ctx context.Context) error {
+	if err := s.lockOpen(); err != nil {
+		return err
+	}
+	mark := s.journal.Mark() // of a complete step, since no step is under way
+	s.mu.Unlock()
+	switch err := s.journal.Sync(mark, ctx.Done(), s.stalled()); {
+	case errors.Is(err, journal.ErrLeft):
+		return gaveUp(ctx, notDurable)
+	case errors.Is(err, journal.ErrStalled):
+		return s.unavailable(notDurable)
+	default:
+		return err
+	}
+}
+
+// notDurable is what a read of durable state says of what it has found.
+const notDurable = "what was found may not be durable yet"
+
 // decided is what has become of a change while the rows take no more.
 const decided = "the change is decided, and is written when that is possible, unless the process that decided it " +
 	"ends before"

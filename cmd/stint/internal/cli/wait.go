@@ -16,8 +16,8 @@ import (
 const waitLong = `Wait until tasks are finished.
 
 While the server is away, the command waits until it is back, and says so. A task counts as
-finished as soon as the server has decided so. While a full disk or a broken database keeps
-that from being written, the end of the server undoes it: the task runs again.
+finished when its end is durable: while a full disk or a broken database keeps the end from
+being written, the command waits, and says why.
 
 Exit status: 0 if all have succeeded; otherwise that of the first, in the order given,
 that has not: the exit status of its command, 128 plus the number of the signal that

@@ -125,7 +125,7 @@ func (s *Server) Wait(ctx context.Context, id queue.ID, away func(error)) (queue
 			case <-waiting.Done():
 				return
 			}
-			_, err := s.store.Find(waiting, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
+			_, err := s.store.Find(waiting, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1, Durable: true})
 			switch was := isAway; {
 			case errors.Is(err, httpstore.ErrNoAnswer):
 				stop(err)
