@@ -280,6 +280,24 @@ func (s signal) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+// closing returns the address of a listener that closes each connection.
+func closing(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var accepts sync.WaitGroup
+	accepts.Go(func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_, _ = c.Read(make([]byte, 1<<10)) // or it would be reset
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); accepts.Wait() })
+	return l.Addr().String()
+}
+
 // What cannot be used is refused with the reason and the remedy, and without the password.
 func TestC11_RefusedDatabases(t *testing.T) {
 	server := newServer(t, "hba_file="+passwordFor(t, "guarded"))
@@ -309,6 +327,7 @@ func TestC11_RefusedDatabases(t *testing.T) {
 		return l.Addr().String()
 	}()
 	absent := with(func(u *url.URL) { u.Host = closed })
+	other := with(func(u *url.URL) { u.Host = closing(t) })
 	for _, test := range []struct {
 		name, dsn, schema string
 		want              error
@@ -338,11 +357,16 @@ func TestC11_RefusedDatabases(t *testing.T) {
 			with(func(u *url.URL) { u.RawQuery += "&default_transaction_read_only=on" }), newSchema(),
 			queue.ErrUnavailable, "use the primary server",
 		},
+		{
+			"a server without TLS", with(func(u *url.URL) { u.RawQuery = "sslmode=require" }), "",
+			queue.ErrUnavailable, "the server has no TLS",
+		},
+		{"another program", other, "", queue.ErrUnavailable, "is not PostgreSQL"},
 		{"no server", absent, "", queue.ErrUnavailable, "start it, or correct the address"},
 		{"no URL", "postgres://user:secret@host:port", "", queue.ErrInvalid, "URL"},
 	} {
 		limit := time.Minute // all but a server that is not there are refused at once
-		if test.dsn == absent {
+		if test.dsn == absent || test.dsn == other {
 			limit = time.Second
 		}
 		ctx, stop := context.WithTimeout(t.Context(), limit)

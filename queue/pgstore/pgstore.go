@@ -30,6 +30,8 @@ type Config struct {
 	// closed the store; 0 is 2 s. A process that cannot reach the database for so long may
 	// be replaced. It is at least 100 ms.
 	Lease time.Duration
+	// Patience is how long Open tries to reach the server; 0 is 5 s.
+	Patience time.Duration
 
 	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
 	MaxResult     int
@@ -78,6 +80,9 @@ func (c Config) validate() error {
 				queue.ErrInvalid, field.name, field.value))
 		}
 	}
+	if c.Patience < 0 {
+		errs = append(errs, fmt.Errorf("%w: Patience is %s; it is 0 for the default, or more", queue.ErrInvalid, c.Patience))
+	}
 	if c.Lease != 0 && c.Lease < leaseMin {
 		errs = append(errs, fmt.Errorf("%w: Lease is %s; it is 0 for the default, or at least %s",
 			queue.ErrInvalid, c.Lease, leaseMin))
@@ -103,8 +108,8 @@ var _ queue.Store = (*Store)(nil)
 
 // Open makes this process the leader of the store in a schema of a database, and creates the
 // schema and the tables if there are none. It reads the rows of all tasks. If the server
-// does not answer, Open tries again for 5 s, or until ctx ends. url is a URL or a string of
-// parameters as libpq takes them. The caller closes the store.
+// does not answer, Open tries again for cfg.Patience, or until ctx ends. url is a URL or a
+// string of parameters as libpq takes them. The caller closes the store.
 //
 // Errors: [queue.ErrInvalid] if the URL or cfg is not valid. [queue.ErrLed] if another
 // process leads. [queue.ErrUnavailable] in this case too, and if the database cannot be
@@ -172,11 +177,12 @@ func lead(
 	}
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
 		Server: server(t, cfg), Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease,
-		Logger: cfg.Logger,
+		Patience: cfg.Patience, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)
 	}
+	db.checkServer(ctx, cfg.Logger.With(slog.String("server", server(t, cfg))))
 	return db, r, nil
 }
 

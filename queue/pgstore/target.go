@@ -3,6 +3,7 @@ package pgstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -81,6 +82,12 @@ func explain(err error) error {
 	if !errors.As(err, &pg) {
 		if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 			return fmt.Errorf("the server cannot be reached: start it, or correct the address: %w", err)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("the connection was closed: the server ends, or is not PostgreSQL: %w", err)
+		case err != nil && strings.Contains(err.Error(), "server refused TLS"): // pgconn has no value for it
+			return refusal{fmt.Errorf("the server has no TLS: set ssl on there, or another sslmode in the URL: %w", err)}
 		}
 		return err
 	}

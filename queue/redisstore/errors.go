@@ -3,6 +3,7 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -65,6 +66,9 @@ func explain(err error) error {
 	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return fmt.Errorf("the server cannot be reached: start it, or correct the address: %w", err)
+	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("the connection was closed: the server ends, or it speaks TLS (rediss://), or is not Redis: %w", err)
 	}
 	return err
 }

@@ -31,6 +31,8 @@ type Config struct {
 	// closed the store; 0 is 2 s. A process that cannot reach the server for so long may
 	// be replaced. It is at least 100 ms.
 	Lease time.Duration
+	// Patience is how long Open tries to reach the server; 0 is 5 s.
+	Patience time.Duration
 	// Replicas is the number of replicas that must have received a change before a call is
 	// answered: see WAIT in the package documentation. While there are fewer, the store
 	// accepts no changes. 0 does not wait for replicas.
@@ -82,6 +84,9 @@ func (c Config) validate() error {
 				queue.ErrInvalid, field.name, field.value))
 		}
 	}
+	if c.Patience < 0 {
+		errs = append(errs, fmt.Errorf("%w: Patience is %s; it is 0 for the default, or more", queue.ErrInvalid, c.Patience))
+	}
 	if c.Lease != 0 && c.Lease < leaseMin {
 		errs = append(errs, fmt.Errorf("%w: Lease is %s; it is 0 for the default, or at least %s",
 			queue.ErrInvalid, c.Lease, leaseMin))
@@ -102,8 +107,8 @@ var _ queue.Store = (*Store)(nil)
 
 // Open makes this process the leader of the store that a URL and cfg.Prefix name, and
 // creates the store if there is none. It reads the rows of all tasks. If the server does
-// not answer, Open tries again for 5 s, or until ctx ends. The caller closes the store. The
-// forms of the URL are in the package documentation.
+// not answer, Open tries again for cfg.Patience, or until ctx ends. The caller closes the
+// store. The forms of the URL are in the package documentation.
 //
 // Errors: [queue.ErrInvalid] if the URL or cfg is not valid. [queue.ErrLed] if another
 // process leads. [queue.ErrUnavailable] in this case too, and if the server cannot be
@@ -159,7 +164,8 @@ func lead(
 ) (*dbrows.Rows, error) {
 	db := newRows(t.connect(), cfg, giveUp)
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
-		Server: t.name, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease, Logger: cfg.Logger,
+		Server: t.name, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease,
+		Patience: cfg.Patience, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: open the store: %w", queue.ErrUnavailable, err)

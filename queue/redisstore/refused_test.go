@@ -3,7 +3,9 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,24 @@ import (
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/redisstore"
 )
+
+// closing returns the address of a listener that closes each connection.
+func closing(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var accepts sync.WaitGroup
+	accepts.Go(func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_, _ = c.Read(make([]byte, 1<<10)) // or it would be reset
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); accepts.Wait() })
+	return l.Addr().String()
+}
 
 // TestC11_RefusedServers: what cannot be used is refused with the reason and the remedy, and
 // without the password.
@@ -46,6 +66,7 @@ func TestC11_RefusedServers(t *testing.T) {
 		{"a user who only reads", "redis://reader:secret@" + server.addr, "", queue.ErrUnavailable, "ACL SETUSER"},
 		{"a missing database", url + "/99", "", queue.ErrUnavailable, "no such database"},
 		{"a read-only replica", replica.url(), "", queue.ErrUnavailable, "read-only replica: name its primary"},
+		{"another program", "redis://:secret@" + closing(t), "", queue.ErrUnavailable, "is not Redis"},
 		{"no server", "redis://:secret@" + free, "", queue.ErrUnavailable, "cannot be reached: start it"},
 		{"an invalid port", "redis://:secret@host:port", "", queue.ErrInvalid, "port"},
 		{"an invalid database", "redis://:secret@host/x", "", queue.ErrInvalid, "database"},

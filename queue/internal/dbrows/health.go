@@ -17,7 +17,7 @@ import (
 const logEvery = time.Minute
 
 // errSilent is the error of a call whose attempts all end without an answer.
-var errSilent = errors.New("no answer in time")
+var errSilent = errors.New("no answer in time: the server hangs or cannot be reached, or another program has its port")
 
 // health is what the present calls say about the server. It is safe for concurrent use.
 type health struct {

@@ -18,10 +18,11 @@ import (
 
 // Config is the configuration of rows. Server must be set.
 type Config struct {
-	Server string        // names the server and the rows in messages, without a password
-	Leader queue.Leader  // this process, for others that want to lead: Name and Contact
-	Lease  time.Duration // of the leader; 0 is 2 s
-	Logger *slog.Logger  // receives errors that no call returns; nil discards them
+	Server   string        // names the server and the rows in messages, without a password
+	Leader   queue.Leader  // this process, for others that want to lead: Name and Contact
+	Lease    time.Duration // of the leader; 0 is 2 s
+	Patience time.Duration // how long Open tries to reach the server; 0 is 5 s
+	Logger   *slog.Logger  // receives errors that no call returns; nil discards them
 }
 
 const (
@@ -38,7 +39,7 @@ const (
 	// The pauses between attempts double from the first to the last.
 	pauseFirst = 5 * time.Millisecond
 	pauseLast  = time.Second
-	// patience is how long Open and Close try to reach the server.
+	// patience is how long Close tries to reach the server, and Open by default.
 	patience = 5 * time.Second
 	// epochMax is the largest epoch of a machine.
 	epochMax = 1<<24 - 1
@@ -81,6 +82,7 @@ var (
 // does not wait. The caller closes the rows, which close db, also if Open fails.
 func Open(ctx context.Context, db DB, cfg Config) (*Rows, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, defaultLease)
+	cfg.Patience = cmp.Or(cfg.Patience, patience)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -88,7 +90,7 @@ func Open(ctx context.Context, db DB, cfg Config) (*Rows, error) {
 		db: db, cfg: cfg, lost: make(chan struct{}), health: health{server: cfg.Server, logger: cfg.Logger},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	within, stop := context.WithTimeout(ctx, patience)
+	within, stop := context.WithTimeout(ctx, cfg.Patience)
 	defer stop()
 	if err := r.lead(within); err != nil {
 		r.abort(queue.ErrClosed)

@@ -56,8 +56,9 @@ nodes. A URL with a password belongs into STINT_STORE, because other users see t
 of a process.
 
 If another server uses the directory or the address, stint serve retries for 1 s, since
-that server may have been killed a moment ago (STINT_PATIENCE=30s retries longer). A
-directory that another user owns or may write to is refused.
+that server may have been killed a moment ago; if the database is away, for 5 s
+(STINT_PATIENCE=30s retries both longer). A directory that another user owns or may
+write to is refused.
 
 Exit status: 0 after the first signal; 125 for errors; 128 and the signal's number
 after a second signal.`

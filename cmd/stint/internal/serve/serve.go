@@ -63,7 +63,8 @@ type Config struct {
 	LogsMax   int64           // of all logs together; in bytes
 	MinFree   int64           // free disk space below which tasks are refused; in bytes
 	// Patience is how long to retry a directory or a TCP address that another process
-	// uses: a killed server may release it a moment later.
+	// uses: a killed server may release it a moment later. A database server is waited for as
+	// long, and at least 5 s.
 	Patience time.Duration
 	Logger   *slog.Logger
 	// Ready is called with the addresses of the server each time it accepts connections.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9/logging"
 
@@ -31,7 +31,7 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 		})
 		return store, err
 	}
-	open, err := opener(cfg.Store, "", cfg.Logger)
+	open, err := opener(cfg, cfg.Store, "")
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 	groups := []cluster.Group{{Name: DefaultGroup, Open: open}}
 	for _, g := range cfg.Groups {
 		at := cmp.Or(g.Store, cfg.Store)
-		if open, err = opener(at, g.Name, cfg.Logger); err != nil {
+		if open, err = opener(cfg, at, g.Name); err != nil {
 			return nil, fmt.Errorf("group %s: %w", g.Name, err)
 		}
 		groups = append(groups, cluster.Group{Name: g.Name, Queues: g.Queues, Open: open, Route: route(at)})
@@ -76,19 +76,26 @@ func schemaOf(group string) string {
 func prefixOf(group string) string { return strings.Replace(schemaOf(group), "_", "-", 1) }
 
 // opener returns the function that opens the store of a group on a database server to lead it.
-func opener(url, group string, log *slog.Logger) (cluster.Opener, error) {
+// The first time, it waits for the server for as long as cfg.Patience says.
+func opener(cfg *Config, url, group string) (cluster.Opener, error) {
+	log := cfg.Logger
+	patience := max(cfg.Patience, storePatience)
 	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
 	case "postgres", "postgresql":
 		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
+			defer func() { patience = 0 }() // a node tries again by itself
 			return pgstore.Open(ctx, url, pgstore.Config{
-				Schema: schemaOf(group), Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: log,
+				Schema: schemaOf(group), Name: self.Name, Contact: self.Contact, Patience: patience,
+				MaxPayload: payloadMax, Logger: log,
 			})
 		}, nil
 	case "redis", "rediss", "unix":
 		logging.Disable() // the client's own log; what fails is logged with its remedy
 		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
+			defer func() { patience = 0 }() // as above
 			return redisstore.Open(ctx, url, redisstore.Config{
-				Prefix: prefixOf(group), Name: self.Name, Contact: self.Contact, MaxPayload: payloadMax, Logger: log,
+				Prefix: prefixOf(group), Name: self.Name, Contact: self.Contact, Patience: patience,
+				MaxPayload: payloadMax, Logger: log,
 			})
 		}, nil
 	default:
@@ -96,6 +103,9 @@ func opener(url, group string, log *slog.Logger) (cluster.Opener, error) {
 			"store in --dir", scheme)
 	}
 }
+
+// storePatience is the least time to wait for a database server at the start.
+const storePatience = 5 * time.Second
 
 // route returns the host:port of the first database server that a URL names, or "" for one
 // on this host, and for a URL that is not valid.
