@@ -11,6 +11,9 @@ type Stats struct {
 	Queues  map[string]Counts `json:"queues"`
 	Workers []Worker          `json:"workers,omitempty"` // whose heartbeats are recent
 	Total   Total             `json:"total,omitzero"`
+	// Refuses is why tasks are refused at present, for example because a disk is full; "" if
+	// they are accepted.
+	Refuses string `json:"refuses,omitempty"`
 	// Lead is about the process that leads a store on a database server; nil for other
 	// stores, or if it is not known.
 	Lead *Lead `json:"lead,omitempty"`

@@ -34,7 +34,7 @@ func TestC11_StoreCopy(t *testing.T) {
 		t.Errorf("a copy while a server has the store: %+v", r)
 	}
 	s.stop()
-	if r := s.stint("store", "copy", "nowhere", url); r.status != 125 || !strings.Contains(r.stderr, "not the directory") {
+	if r := s.stint("store", "copy", "nowhere", url); r.status != 125 || !strings.Contains(r.stderr, "there is no store") {
 		t.Errorf("a copy of nothing: %+v", r)
 	}
 	r := s.stint("store", "copy", "stint-data", url)

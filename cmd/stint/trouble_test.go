@@ -44,6 +44,10 @@ func TestC6_ServeWithoutRoom(t *testing.T) {
 			t.Errorf("%s: %+v", asks, r)
 		}
 	}
+	const refused = "\ntasks are refused: "
+	if r := s.hasty("stats"); !strings.Contains(r.stdout, refused) || !strings.Contains(r.stdout, "--min-free") {
+		t.Errorf("stats: %+v", r)
+	}
 	s.hasty("pause", "--all").want(t, "all queues are paused\n", "", 0)
 	s.hasty("resume", "--all").want(t, "all queues are resumed\n", "", 0)
 	if r := s.hasty("logs", runs); !strings.HasSuffix(r.stdout, "on\n") || r.status != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,16 @@ func openGroups(t *testing.T, name string, groups []cluster.Group) *cluster.Grou
 
 func openGroupsEvery(t *testing.T, name string, groups []cluster.Group, every time.Duration) *cluster.Groups {
 	t.Helper()
-	g, err := cluster.OpenGroupsEvery(t.Context(), groups, cluster.Config{Name: name, Patience: time.Minute}, every)
+	return openGroupsLogged(t, name, groups, every, nil)
+}
+
+// openGroupsLogged is openGroupsEvery with a log.
+func openGroupsLogged(
+	t *testing.T, name string, groups []cluster.Group, every time.Duration, log *slog.Logger,
+) *cluster.Groups {
+	t.Helper()
+	cfg := cluster.Config{Name: name, Patience: time.Minute, Logger: log}
+	g, err := cluster.OpenGroupsEvery(t.Context(), groups, cfg, every)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +222,7 @@ func TestC11_GroupsOfOtherProcesses(t *testing.T) {
 
 // TestC11_GroupsThatDiffer: the leader of a group refuses new tasks of a queue if another process
 // has the queue in another group, because that process puts tasks of the queue into that group.
+// Both log that they differ.
 // Claims of tasks that the leader's group has already go on.
 func TestC11_GroupsThatDiffer(t *testing.T) {
 	for _, k := range kinds {
@@ -227,7 +238,9 @@ func TestC11_GroupsThatDiffer(t *testing.T) {
 				_, err := at.Submit(t.Context(), time.Now(), []queue.NewTask{task})
 				return err
 			}
-			q := openGroupsEvery(t, "second", groups, time.Hour)
+			log, awaitLog := logged()
+			q := openGroupsLogged(t, "second", groups, time.Hour, log)
+			awaitLog(t, "this node has other groups than the one that leads")
 			await(t, "tasks that the second process puts into another group are refused", func() (string, bool) {
 				err := submit(p, queueOf(1))
 				return fmt.Sprint(err), errors.Is(err, queue.ErrInvalid) &&

@@ -95,43 +95,62 @@ func (n *Node) self() member {
 	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.cfg.seats.load(), Share: &share}
 }
 
-// enroll makes this node known to each leader, until the node is closed. A node that leads
-// calls itself instead, until it has reached itself. Errors are logged: while the lease of a
-// leader lasts that the others do not reach, no other node can lead.
+// enroll makes this node known to each leader, until the node is closed.
 func (n *Node) enroll() {
-	var failed, reached *view
+	var e enrollment
 	for n.life.Err() == nil {
 		v := n.view.Load()
-		switch {
-		case v.at == nil || v == reached:
-		case v.leads():
-			if err := n.reachSelf(v.life); err == nil {
-				reached = v
-			} else if v.life.Err() == nil {
-				n.cfg.Logger.Warn("this node leads, and does not reach itself at its address: if the others do not reach it "+
-					"either, correct its --node-address, or open its port",
-					slog.String("address", n.own.address), slog.Any("error", err))
-			}
-		default:
-			_, err := n.askLeader(v.life, http.MethodPost, nil, n.self())
-			if err != nil && v.life.Err() == nil && failed == v { // a leader that has gone is replaced before
-				n.cfg.Logger.Warn("the node that leads does not answer this one: if that goes on, correct its --node-address, or "+
-					"open its port", slog.String("leader", v.leader.Name), slog.Any("error", err))
-			}
-			if failed = nil; err != nil {
-				failed = v
-			}
+		if v != e.of {
+			e = enrollment{of: v}
+		}
+		if v.leads() {
+			e.reachSelf(n)
+		} else if v.at != nil {
+			e.askLeader(n)
 		}
 		sleep(v.life, enrollEvery)
 	}
 }
 
-// reachSelf calls this node, which leads, at the address that the others were given.
-func (n *Node) reachSelf(ctx context.Context) error {
+// enrollment is what has come of the calls to the leader of a view. Errors are logged, because
+// no other node can lead while the lease of a leader lasts that the others do not reach.
+type enrollment struct {
+	of       *view
+	answered bool // the leader has answered
+	failed   bool // the last call has failed
+}
+
+// reachSelf calls this node, which leads, at the address that the others were given, until it has
+// answered.
+func (e *enrollment) reachSelf(n *Node) {
+	if e.answered {
+		return
+	}
 	at := n.target(n.own, "")
 	defer at.transport.CloseIdleConnections()
-	_, err := n.ask(ctx, at, http.MethodGet, url.Values{hostQuery: {n.cfg.Name}}, nil)
-	return err
+	_, err := n.ask(e.of.life, at, http.MethodGet, url.Values{hostQuery: {n.cfg.Name}}, nil)
+	if e.answered = err == nil; !e.answered && e.of.life.Err() == nil {
+		n.cfg.Logger.Warn("this node leads, and does not reach itself at its address: if the others do not reach it "+
+			"either, correct its --node-address, or open its port",
+			slog.String("address", n.own.address), slog.Any("error", err))
+	}
+}
+
+// askLeader enrolls this node with the leader.
+func (e *enrollment) askLeader(n *Node) {
+	self := n.self()
+	led, err := n.askLeader(e.of.life, http.MethodPost, nil, self)
+	switch {
+	case e.of.life.Err() != nil:
+	case err != nil && e.failed: // a leader that has gone is replaced before
+		n.cfg.Logger.Warn("the node that leads does not answer this one: if that goes on, correct its --node-address, or "+
+			"open its port", slog.String("leader", e.of.leader.Name), slog.Any("error", err))
+	case err == nil && !e.answered && len(led) > 0 && led[0].Share != nil && !self.Share.Equal(*led[0].Share):
+		n.cfg.Logger.Warn("this node has other groups than the one that leads, and tasks are refused that the two would put "+
+			"into different groups: start all processes with the same groups", slog.String("leader", led[0].Name),
+			slog.String("its_group_has", led[0].Share.String()), slog.String("the_group_here_has", self.Share.String()))
+	}
+	e.failed, e.answered = err != nil, e.answered || err == nil
 }
 
 // leave removes this node from those that the leader knows, if the leader answers soon.

@@ -193,8 +193,8 @@ func hostOf(name string) string {
 	return name
 }
 
-// ServeHTTP answers a GET with the nodes of a host. A POST enrolls a node, and a DELETE
-// removes it.
+// ServeHTTP answers a GET with the nodes of a host. A POST enrolls a node, and is answered with
+// this one; a DELETE removes a node.
 func (r *roster) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	found := []member{}
 	if q.Method == http.MethodGet {
@@ -202,6 +202,8 @@ func (r *roster) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else if err := r.change(w, q); err != nil {
 		refuse(w, err)
 		return
+	} else if q.Method == http.MethodPost {
+		found = append(found, member{Name: r.own.Name, Share: r.own.Share}) // the caller knows the contact
 	}
 	w.Header().Set("Content-Type", wire.JSON)
 	w.Header().Set(knownField, strconv.Itoa(r.count()))

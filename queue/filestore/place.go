@@ -2,7 +2,10 @@ package filestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -26,7 +29,10 @@ func Place(dir string, cfg Config) (relocate.Place, error) {
 	if absolute, err := filepath.Abs(dir); err == nil {
 		name = absolute
 	}
-	return relocate.Place{Name: name, Open: func(context.Context) (*relocate.Rows, error) {
+	return relocate.Place{Name: name, Open: func(_ context.Context, create bool) (*relocate.Rows, error) {
+		if _, err := os.Stat(dir); !create && errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: there is no store: %w", queue.ErrInvalid, err)
+		}
 		r, err := openRows(dir, cfg, vfs.Default, func(*pebble.Options) {})
 		if err != nil {
 			return nil, fmt.Errorf("%w: open the store in %s: %w", queue.ErrUnavailable, dir, err)

@@ -26,6 +26,8 @@ func (r *rows) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 	found, err := r.readLeader(ctx, r.pool, "")
 	if err == nil {
 		switch {
+		case found.format == 0 && r.existing:
+			err = refusal{fmt.Errorf("%w: there is no store: it would have a table %s.leader", queue.ErrInvalid, r.plain)}
 		case found.format < len(r.migrations):
 			err = r.migrate(ctx)
 		case found.id != r.id && found.Left > 0:

@@ -128,7 +128,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	log := cfg.Logger.With(slog.String("server", server(t, cfg)))
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	db, r, err := lead(ctx, t, cfg, giveUp, wrap)
+	db, r, err := lead(ctx, t, cfg, true, giveUp, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -166,15 +166,16 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 // server names the store in messages, without a password.
 func server(t target, cfg Config) string { return fmt.Sprintf("%s, schema %s", t.name, cfg.Schema) }
 
-// lead makes this process the leader of the store. A refusal of the server calls giveUp, which
-// ends ctx.
+// lead makes this process the leader of the store. create says that the store is made if there
+// is none. A refusal of the server calls giveUp, which ends ctx.
 func lead(
-	ctx context.Context, t target, cfg Config, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
+	ctx context.Context, t target, cfg Config, create bool, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
 ) (*rows, *dbrows.Rows, error) {
 	db, err := newRows(ctx, t, cfg, giveUp)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: open the store: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
 	}
+	db.existing = !create
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
 		Server: server(t, cfg), Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease,
 		Patience: cfg.Patience, Logger: cfg.Logger,

@@ -18,10 +18,10 @@ func Place(url string, cfg Config) (relocate.Place, error) {
 		return relocate.Place{}, err
 	}
 	cfg = cfg.withDefaults()
-	return relocate.Place{Name: server(t, cfg), Open: func(ctx context.Context) (*relocate.Rows, error) {
+	return relocate.Place{Name: server(t, cfg), Open: func(ctx context.Context, create bool) (*relocate.Rows, error) {
 		ctx, giveUp := context.WithCancel(ctx)
 		defer giveUp()
-		_, r, err := lead(ctx, t, cfg, giveUp, func(db dbrows.DB) dbrows.DB { return db })
+		_, r, err := lead(ctx, t, cfg, create, giveUp, func(db dbrows.DB) dbrows.DB { return db })
 		if err != nil {
 			return nil, err
 		}

@@ -37,8 +37,10 @@ type rows struct {
 	// processes that have the same epoch after a loss of data.
 	id     string
 	vacuum *vacuum
-	giveUp func()        // ends the attempts of Open
-	epoch  atomic.Uint32 // of this process, when it leads
+	giveUp func() // ends the attempts of Open
+	// existing says that Lead does not make the store if there is none.
+	existing bool
+	epoch    atomic.Uint32 // of this process, when it leads
 
 	migrations []string
 	maxMessage int // bytes

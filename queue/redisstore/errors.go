@@ -68,7 +68,7 @@ func explain(err error) error {
 		return fmt.Errorf("the server cannot be reached: start it, or correct the address: %w", err)
 	}
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("the connection was closed: the server ends, or it speaks TLS (rediss://), or is not Redis: %w", err)
+		return fmt.Errorf("the connection was closed: the server ends, speaks TLS (rediss://), or is not Redis: %w", err)
 	}
 	return err
 }

@@ -19,10 +19,10 @@ func Place(url string, cfg Config) (relocate.Place, error) {
 	}
 	cfg = cfg.withDefaults()
 	name := t.name + ", prefix " + cfg.Prefix
-	return relocate.Place{Name: name, Open: func(ctx context.Context) (*relocate.Rows, error) {
+	return relocate.Place{Name: name, Open: func(ctx context.Context, create bool) (*relocate.Rows, error) {
 		ctx, giveUp := context.WithCancel(ctx)
 		defer giveUp()
-		r, err := lead(ctx, t, cfg, giveUp, func(db dbrows.DB) dbrows.DB { return db })
+		r, err := lead(ctx, t, cfg, create, giveUp, func(db dbrows.DB) dbrows.DB { return db })
 		if err != nil {
 			return nil, err
 		}

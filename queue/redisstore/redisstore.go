@@ -127,7 +127,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	log := cfg.Logger.With(slog.String("server", t.name))
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	r, err := lead(ctx, t, cfg, giveUp, wrap)
+	r, err := lead(ctx, t, cfg, true, giveUp, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +157,13 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	return &Store{m, r}, nil
 }
 
-// lead makes this process the leader of the store. A refusal of the server calls giveUp, which
-// ends ctx.
+// lead makes this process the leader of the store. create says that the store is made if there
+// is none. A refusal of the server calls giveUp, which ends ctx.
 func lead(
-	ctx context.Context, t target, cfg Config, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
+	ctx context.Context, t target, cfg Config, create bool, giveUp func(), wrap func(dbrows.DB) dbrows.DB,
 ) (*dbrows.Rows, error) {
 	db := newRows(t.connect(), cfg, giveUp)
+	db.existing = !create
 	r, err := dbrows.Open(ctx, wrap(db), dbrows.Config{
 		Server: t.name, Leader: queue.Leader{Name: cfg.Name, Contact: cfg.Contact}, Lease: cfg.Lease,
 		Patience: cfg.Patience, Logger: cfg.Logger,

@@ -47,6 +47,8 @@ type rows struct {
 	scripts scripts
 	id      string // distinguishes this process from others of the same epoch, after a loss of data
 	giveUp  func() // ends the attempts of Open
+	// existing says that Lead does not make the store if there is none.
+	existing bool
 
 	calls sync.WaitGroup // of the client
 }
@@ -79,6 +81,15 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 	keys := []string{r.leader, r.leases}
 	for letter := byte('a'); letter <= 'z'; letter++ {
 		keys = append(keys, r.family(letter))
+	}
+	if r.existing {
+		found, err := interruptible(ctx, r, func() (int64, error) { return r.client.Exists(ctx, r.leader).Result() })
+		if err != nil {
+			return t, err
+		}
+		if found == 0 {
+			return t, refusal{fmt.Errorf("%w: there is no store: it would have a key %s", queue.ErrInvalid, r.leader)}
+		}
 	}
 	answer, err := r.run(ctx, r.want, r.scripts.lead, keys, format, r.id, as.Name, lease.Milliseconds(), as.Contact)
 	if err != nil {

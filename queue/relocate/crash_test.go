@@ -41,7 +41,7 @@ func (c *crash) step(do func()) error {
 
 // place is the disk as a place whose changes and openings are steps.
 func (d *disk) place(name string, c *crash) relocate.Place {
-	return relocate.Place{Name: name, Open: func(context.Context) (*relocate.Rows, error) {
+	return relocate.Place{Name: name, Open: func(context.Context, bool) (*relocate.Rows, error) {
 		d.epoch++
 		return &relocate.Rows{Rows: &diskRows{d, c}, Leases: &diskLeases{disk: d, crash: c}, Epoch: d.epoch}, nil
 	}}

@@ -34,12 +34,12 @@ type mover struct {
 
 // between opens both stores, and closes them.
 func (m *mover) between(from, to Place) (_ Moved, err error) {
-	if m.from, err = from.Open(m.ctx); err != nil {
+	if m.from, err = from.Open(m.ctx, false); err != nil {
 		return Moved{}, err
 	}
 	defer func() { err = errors.Join(err, m.from.Close()) }()
 	defer m.interruptible(m.from)()
-	if m.to, err = to.Open(m.ctx); err != nil {
+	if m.to, err = to.Open(m.ctx, true); err != nil {
 		return Moved{}, err
 	}
 	defer func() { err = errors.Join(err, m.to.Close()) }()

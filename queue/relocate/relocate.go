@@ -32,9 +32,10 @@ import (
 type Place struct {
 	// Name is the name of the store for people, without a password. It is stored in both stores.
 	Name string
-	// Open opens the rows for this process alone. Its error is [queue.ErrUnavailable] if another
-	// process has them.
-	Open func(ctx context.Context) (*Rows, error)
+	// Open opens the rows for this process alone. If there is no store, Open makes one, or, without
+	// create, changes nothing and returns an error. The error is [queue.ErrUnavailable] if another
+	// process has the rows.
+	Open func(ctx context.Context, create bool) (*Rows, error)
 }
 
 // Rows are the rows of a store that this process has opened, without a machine on them.
@@ -67,7 +68,7 @@ type Moved struct {
 // that has crashed count as in from: as one crash. So do all tasks that a directory had
 // running when its server was killed.
 //
-// Errors: [queue.ErrInvalid] if from is empty or to is not, or both are the same store.
+// Errors: [queue.ErrInvalid] if from does not exist or is empty, or to is not empty, or both are the same store.
 // [queue.ErrUnavailable] if one of the two cannot be opened, has been moved away, or fails.
 func Move(ctx context.Context, from, to Place) (Moved, error) {
 	if from.Name == to.Name {

@@ -302,3 +302,22 @@ func finish(t *testing.T, store queue.Store, settles queue.Outcome) {
 		t.Errorf("started %v, want %v", kinds, want)
 	}
 }
+
+// TestC11_MoveOfNoStore: a move from a store that does not exist makes neither that store nor the
+// new one, so the same name is refused again.
+func TestC11_MoveOfNoStore(t *testing.T) {
+	for name, from := range map[string]site{
+		"a directory": directory(t), "PostgreSQL": inPostgres(t), "Redis": inRedis(t),
+	} {
+		to := directory(t)
+		for range 2 {
+			_, err := relocate.Move(t.Context(), from.Place, to.Place)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "there is no store") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := to.Open(t.Context(), false); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%s: the new store is made: %v", name, err)
+		}
+	}
+}

@@ -110,6 +110,11 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 		s.Queues[name] = m.counts.of(q, at)
 	}
 	s.Workers = m.workerSet.live(at)
+	if m.cfg.Room != nil {
+		if err := m.cfg.Room(); err != nil {
+			s.Refuses = err.Error()
+		}
+	}
 	return s, nil
 }
 

@@ -88,8 +88,12 @@ func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	}
 	total := parts[s.table.Default()]
 	total.Queues, total.Total.Keys = maps.Clone(total.Queues), maps.Clone(total.Total.Keys)
+	var refuses []string
 	for g := range parts {
 		part := &parts[g]
+		if part.Refuses != "" {
+			refuses = append(refuses, "group "+s.table.Name(g)+": "+part.Refuses)
+		}
 		total.Groups = append(total.Groups, queue.Group{
 			Name: s.table.Name(g), Queues: s.table.Queues(g), Lead: part.Lead,
 		})
@@ -108,6 +112,7 @@ func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 		total.Workers = joinWorkers(total.Workers, part.Workers)
 		total.Nodes = joinNodes(total.Nodes, part.Nodes)
 	}
+	total.Refuses = strings.Join(refuses, "; ")
 	return total, nil
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,15 +189,19 @@ func parseSize(flag, text string) (int64, error) {
 
 // config turns the flags into a server. It reports every problem that it finds.
 func (f *serveFlags) config(s *streams) (serve.Config, error) {
-	// Not the default of the flag, which the help shows: the URL may have a password.
-	f.store = cmp.Or(f.store, os.Getenv("STINT_STORE"))
+	var errs [12]error
+	if f.store == "" { // not the default of the flag, which the help shows: the URL may have a password
+		var set bool
+		if f.store, set = os.LookupEnv("STINT_STORE"); set && f.store == "" {
+			errs[11] = errors.New("STINT_STORE is empty: give it the URL of a database, or unset it to keep tasks in --dir")
+		}
+	}
 	cfg := serve.Config{
 		Dir: f.dir, Store: f.store, Listen: f.listen, NodeListen: f.nodeListen, NodeAddress: f.nodeAddress,
 		Queues: f.queues, Grace: f.grace,
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
-	var errs [11]error
 	cfg.ParseJobs = parseJobs
 	cfg.Jobs, cfg.JobsNote, errs[0] = parseJobs(orCPUs(f.jobs))
 	if f.memory != "" {

@@ -44,11 +44,11 @@ func newStore(s *streams) *cobra.Command {
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process
 			log := slog.New(slog.NewTextHandler(s.err, nil))
-			from, err := place(args[0], fromGroup, true, log)
+			from, err := place(args[0], fromGroup, log)
 			if err != nil {
 				return err
 			}
-			to, err := place(args[1], toGroup, false, log)
+			to, err := place(args[1], toGroup, log)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func newStore(s *streams) *cobra.Command {
 }
 
 // place returns the store that an argument and a group name.
-func place(arg, group string, exists bool, log *slog.Logger) (relocate.Place, error) {
+func place(arg, group string, log *slog.Logger) (relocate.Place, error) {
 	if name, ok := strings.CutPrefix(arg, "env:"); ok {
 		value := os.Getenv(name)
 		if !strings.Contains(value, "://") {
@@ -80,5 +80,5 @@ func place(arg, group string, exists bool, log *slog.Logger) (relocate.Place, er
 			return relocate.Place{}, err
 		}
 	}
-	return serve.Place(arg, group, exists, log)
+	return serve.Place(arg, group, log)
 }

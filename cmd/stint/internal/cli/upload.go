@@ -202,7 +202,7 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 			HeaderEnv: f.headers, TokenFile: f.tokenFile, Endpoint: f.endpoint, Region: f.region, Profile: f.profile,
 		})
 	}
-	cfg.Serve, cfg.Remote, err = f.server(rate)
+	cfg.Serve, cfg.Remote = f.server(rate)
 	for i := range cfg.Uploads {
 		if u := &cfg.Uploads[i]; u.Path == transfer.Input {
 			cfg.Own, u.InputName = true, rand.Text()
@@ -210,7 +210,7 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 		}
 	}
 	cfg.Own = cfg.Own || f.toS3() && f.profile == "" && os.Getenv("AWS_ACCESS_KEY_ID") != ""
-	return cfg, err
+	return cfg, nil
 }
 
 // toS3 reports whether the uploads go to a bucket.
@@ -242,7 +242,7 @@ func (f *uploadFlags) awsEnvironment() {
 }
 
 // server returns the server that this process is if no other one has the directory.
-func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Config, err error) {
+func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Config) {
 	own = serve.Config{
 		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1, LogsMax: 1 << 30,
 		Command:  isolate.Config{Grace: defaultKillAfter, Output: 1 << 20},
@@ -254,9 +254,9 @@ func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Conf
 		limiter := stint.NewLimiter(rate, stint.LimiterConfig{})
 		own.Transfer.Rate = &limiter
 	}
-	client.Patience, err = patience()
-	client.Timeout = callTimeout
-	return own, client, err
+	// Not STINT_PATIENCE: when the process that has the directory ends, this one takes over.
+	client.Patience, client.Timeout = time.Second, callTimeout
+	return own, client
 }
 
 // files returns the paths of what the arguments and --from name.

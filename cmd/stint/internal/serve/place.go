@@ -1,11 +1,8 @@
 package serve
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,18 +15,13 @@ import (
 )
 
 // Place returns the store of a server: that in the directory of the server, or that on a
-// database server, by its URL, and its group there, "" for the default group. With exists, the
-// directory must have a store.
-func Place(name, group string, exists bool, log *slog.Logger) (relocate.Place, error) {
+// database server, by its URL, and its group there, "" for the default group.
+func Place(name, group string, log *slog.Logger) (relocate.Place, error) {
 	switch scheme, _, found := strings.Cut(name, "://"); {
 	case !found && schemaOf(group) != "":
 		return relocate.Place{}, fmt.Errorf("%s is a directory, which has no groups", name)
 	case !found:
-		dir := filepath.Join(name, storeName)
-		if _, err := os.Stat(dir); exists && errors.Is(err, fs.ErrNotExist) {
-			return relocate.Place{}, fmt.Errorf("%s is not the directory of a server: it has no %s/", name, storeName)
-		}
-		return filestore.Place(dir, filestore.Config{Logger: log})
+		return filestore.Place(filepath.Join(name, storeName), filestore.Config{Logger: log})
 	case scheme == "postgres", scheme == "postgresql":
 		return pgstore.Place(name, pgstore.Config{Schema: schemaOf(group), Logger: log})
 	case scheme == "redis", scheme == "rediss", scheme == "unix":

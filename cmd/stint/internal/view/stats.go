@@ -30,6 +30,9 @@ func Stats(w io.Writer, s *queue.Stats, now time.Time) error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
+	if s.Refuses != "" {
+		_, _ = fmt.Fprintf(w, "\ntasks are refused: %s\n", Plain(s.Refuses))
+	}
 	pauses(w, s, now)
 	if err := limitsInForce(w, s, now); err != nil {
 		return err
