@@ -17,7 +17,7 @@ const MaxSlots = math.MaxInt32
 type Config struct {
 	// Caps hold lower tiers back while much is running.
 	Caps Caps
-	// PerKey is the most entries of one key that run at once; 0 is no limit.
+	// PerKey is the maximum number of entries of one key that run at once; 0 is no limit.
 	PerKey int
 	// Share weighs a key against the other keys of its tier while both wait:
 	// a key with share 3 starts three times as often as one with share 1. It is
@@ -25,8 +25,8 @@ type Config struct {
 	// wait; it must not block, panic or use the scheduler. Nil, or less than 1,
 	// is a share of 1.
 	Share func(key string) int
-	// Queue is the most entries that may wait; 0 is no bound. It is one bound for all tiers and keys;
-	// what an arrival beyond it does is WhenFull's.
+	// Queue is the maximum number of entries that may wait, over all tiers and keys; 0 is no bound.
+	// WhenFull decides what happens to an arrival beyond it.
 	Queue int
 	// WhenFull is what happens to an arrival that finds Queue entries waiting.
 	WhenFull WhenFull
@@ -34,16 +34,16 @@ type Config struct {
 	// processes or hosts. Nil keeps them in the scheduler. The scheduler's own
 	// limits apply on top.
 	Slots Slots
-	// Holders makes the scheduler keep what has its slots, and since when: [Reason.Held]
-	// names it, and an [Estimate] is also exact where slots are held by callers of
-	// Acquire and [Run]. Each of those calls then takes a lock and reads the clock, some
+	// Holders makes the scheduler record which work has slots, and since when: [Reason.Held]
+	// names it, and an [Estimate] also takes into account when callers of Acquire and [Run]
+	// got their slots. Each of those calls then takes a lock and reads the clock, some
 	// 0.3 µs, and small functions of a [Group] take some 0.6 µs longer.
 	Holders bool
 	// OnPanic is called when a function passed to [Go] or its variants, [Then], [Catch],
 	// a [Group] or [Map] has panicked, or a teardown of a [Future] has. It is meant for a
-	// log line: the panic is also the error of the outcome, but perhaps no caller waits
-	// for that. It is called once for each panic, in the goroutine that panicked, which
-	// still has its slot, and before the outcome can be seen. It may be called by many
+	// log line: the panic is also the error of the outcome, but the program may never read
+	// the outcome. It is called once for each panic, in the goroutine that panicked, which
+	// still has its slot, and before the outcome is published. It may be called by many
 	// goroutines at once. If it panics itself, the program ends as by any panic. [Run]
 	// does not call it: its caller gets the error. Nil is not called.
 	OnPanic func(*PanicError)
@@ -55,10 +55,10 @@ type WhenFull uint8
 const (
 	// Block makes [Go], [GoWith], [Group.Go] and [Map] wait until there is room, in the
 	// order in which the queue itself would serve them. The next one in that order needs
-	// no room if its work can start at once. Callers of Acquire and [Run] wait in any
-	// case, so they take their place in the queue at once.
+	// no room if its work can start at once. Callers of Acquire and [Run] block anyway, so
+	// they are queued even if the queue is full.
 	Block WhenFull = iota
-	// Refuse answers all of them with [ErrQueueFull].
+	// Refuse makes all of these calls fail with [ErrQueueFull].
 	Refuse
 )
 
@@ -97,8 +97,8 @@ func (c Config) engine(limit int) sched.Config {
 	return cfg
 }
 
-// report calls OnPanic for a panic. The hook may panic or end the goroutine, so whatever
-// has to follow is deferred by the caller.
+// report calls OnPanic for a panic. The hook may panic or end the goroutine, so the caller
+// must defer what has to follow.
 func (c Config) report(err error) {
 	if p, ok := err.(*PanicError); ok && c.OnPanic != nil { //nolint:errorlint // as [caught] returns it
 		c.OnPanic(p)

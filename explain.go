@@ -8,29 +8,30 @@ import (
 	"github.com/stintgo/stint/internal/sched"
 )
 
-// Waiting is one entry that waits, and why.
+// Waiting describes an entry that waits, and why it does.
 type Waiting struct {
 	Priority Priority  `json:"priority"`
 	Key      string    `json:"key,omitempty"`
 	Weight   int       `json:"weight"`
-	Since    time.Time `json:"since"` // a little early for one of many that arrive at once
-	// Ahead is how many entries go first, at most.
+	Since    time.Time `json:"since"` // arrival; a little early if many entries arrive at once
+	// Ahead is the maximum number of entries that start before this one.
 	Ahead int `json:"ahead"`
-	// Reasons is what keeps the entry from starting, the binding one first.
+	// Reasons is why the entry does not start, the binding reason first.
 	Reasons []Reason `json:"reasons"`
-	// Estimate is how long it will still wait, nil if there is nothing to go by.
+	// Estimate is the expected remaining wait, nil if there is no basis for one.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }
 
-// Estimate is a guess at a wait, with what it is based on.
+// Estimate is the expected remaining wait of an entry, with the numbers that it is based on.
 //
-// Entries are expected to start, for each slot of the present limit, as fast as lately while
-// something waited and the scheduler was not paused, and as many others to go first as did while
-// an entry of the tier waited. Functions that were given to [Go], a [Group] or [Map], and with
-// [Config.Holders] all that has slots, are expected to run for as long as the last ones did, so
-// what is left of those that run counts too: it matters if few are ahead, and less the more the
-// times vary. There is no estimate until a few have ended or have started after a wait, during a
-// pause, and for an entry whose key is at its limit.
+// It assumes that entries start, for each slot of the present limit, at the recent rate of
+// starts while entries waited and the scheduler was not paused, and that the same share of
+// starts as recently goes to later arrivals that start before an entry of the tier. Functions
+// that were passed to [Go], a [Group] or [Map], and with [Config.Holders] all work that has
+// slots, are assumed to run for as long as the last ones did. So the remaining time of running
+// functions counts too: it matters most if few entries are ahead and run times vary little.
+// There is no estimate during a pause, for an entry whose key is at its limit, and until a few
+// functions have ended or a few entries have started after a wait.
 type Estimate struct {
 	Wait  time.Duration `json:"wait_ns"`
 	Rate  float64       `json:"rate"`  // entries that start in a second while something waits
@@ -53,16 +54,16 @@ func (s Scheduler) Why() []Reason {
 	}
 }
 
-// Waiting returns everything that is queued, in the order of arrival, with the
-// reasons (what [Future.SetPriority] has moved counts as having arrived then); and
-// then the submitters that wait for room in a bounded queue, in the order of their
-// arrival, with the reason [CodeQueueFull] first.
+// Waiting returns all queued entries in the order of arrival, each with the reasons why it
+// waits, and then the submitters that wait for room in a bounded queue, in the order of
+// their arrival, with the reason [CodeQueueFull] first. An entry that [Future.SetPriority]
+// has moved counts as having arrived when it was moved.
 //
-// It is for people: it takes time and memory in proportion to the queue. It looks at
-// a few hundred entries at a time, and others use the scheduler in between. What
-// waits all the time is in the answer, and what arrives, starts, leaves or is moved by
-// [Future.SetPriority] meanwhile may be missing, or be shown as it was; so may a submitter
-// that is let in.
+// It is meant for display: it takes time and memory in proportion to the queue. It copies
+// a few hundred entries at a time and releases the scheduler's lock in between. Entries
+// that wait during the whole call are in the result. An entry that arrives, starts, leaves
+// or is moved meanwhile may be missing, or be shown as it was; and so may a submitter that
+// is admitted.
 func (s Scheduler) Waiting() (all []Waiting) {
 	var shared []Reason
 	var now *held
@@ -108,8 +109,9 @@ func (s Scheduler) explain(present *sched.Present, wait *sched.Wait, shared []Re
 	return w
 }
 
-// reasons words what the policy says, with what the policy does not know: a pause, a bounded
-// queue that is full, with so many entries, shared slots, and the holders of slots.
+// reasons converts the reasons of the policy, and adds those that the policy does not know: a
+// pause, a bounded queue that has full entries (0 if it has room), shared slots, and the holders
+// of slots.
 func (s Scheduler) reasons(
 	present *sched.Present, why *backlog.Reasons, full int, shared []Reason, now *held,
 ) []Reason {
@@ -144,8 +146,8 @@ func (s Scheduler) reasons(
 	return slices.Clone(append(all, shared...))
 }
 
-// sharedReasons returns the reason that lies with shared slots, if there is one: it
-// binds if nothing else does.
+// sharedReasons returns why no shared slot can be taken, or nil if one can. It is the last
+// reason, which binds only if there is no other.
 func (s Scheduler) sharedReasons() []Reason {
 	usage := s.usage()
 	if usage == nil || usage.Running < usage.Max && usage.Err == "" {

@@ -33,14 +33,13 @@ func (g *Group) made() *sched.Group {
 // waits only if the queue is bounded, blocks and is full. Once the group has
 // failed, functions that have not started are not called. Go panics after Wait
 // has returned. A function of the group that calls Go keeps its slot while Go
-// waits for room in the queue: give the queue room for what it adds, or the group can stop for
-// ever.
+// waits for room in the queue. If the queue has too little room for the functions that it
+// adds, the group can wait for ever.
 func (g *Group) Go(fn func(context.Context) error) { g.made().Go(fn) }
 
-// TryGo starts fn if a slot is free for it now and nothing waits that would go first, and
-// reports whether it did. Otherwise, or if the group has failed, fn is not called, now or
-// later, and the group is as it was. TryGo does not wait, and panics after Wait has
-// returned.
+// TryGo starts fn if a slot is free for it now and no waiting entry goes first, and
+// reports whether it did. Otherwise, or if the group has failed, fn is never called and
+// the group does not change. TryGo does not wait, and panics after Wait has returned.
 func (g *Group) TryGo(fn func(context.Context) error) bool { return g.made().TryGo(fn) }
 
 // Cancel ends the group's context with a cause, nil meaning context.Canceled.
@@ -53,10 +52,10 @@ func (g *Group) Cancel(cause error) {
 	g.made().Fail(cause)
 }
 
-// Wait waits until all functions have ended and returns the first error: of a
-// function, or for which a function was not called. A panic is returned as a
-// [*PanicError]. While it waits, it suspends the slot of the function with whose
-// context the group was made, if that runs on a slot; see
-// [Scheduler]. A group made there with another context suspends nothing. Do not call Wait within a
-// function of the group: it waits for that function.
+// Wait waits until all functions have ended and returns the first error: the
+// error of a function, or the reason why a function was not called. A panic is
+// returned as a [*PanicError]. If the group was made with the context of a
+// function that runs on a slot, Wait suspends that slot while it waits; see
+// [Scheduler]. Do not call Wait within a function of the group: it waits for
+// that function.
 func (g *Group) Wait() error { return g.made().Wait() }

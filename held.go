@@ -6,7 +6,7 @@ import (
 	"github.com/stintgo/stint/internal/sched"
 )
 
-// Held is work that has slots of a scheduler, where [Config.Holders] says that it is kept.
+// Held describes work that has slots of a scheduler with [Config.Holders].
 type Held struct {
 	Priority Priority  `json:"priority"`
 	Key      string    `json:"key,omitempty"`
@@ -14,14 +14,14 @@ type Held struct {
 	Since    time.Time `json:"since"`  // when it first got them; it may have suspended them since
 }
 
-// maxHeld is how many a [Reason] names: those that have had their slots longest.
+// maxHeld is the maximum number of holders that a [Reason] names.
 const maxHeld = 10
 
 // held is the work that has slots at one moment, in the order in which it got them.
 type held struct {
 	all   []sched.Holder
-	first []Held            // the first of all; nil until it is asked for,
-	of    map[string][]Held // and by key
+	first []Held            // the first maxHeld of all; nil until longest is called
+	of    map[string][]Held // the same by key, as far as longestOf was called
 }
 
 func heldBy(all []sched.Holder) *held {

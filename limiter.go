@@ -17,15 +17,15 @@ type LimiterConfig struct {
 	// when the rate is changed.
 	Capacity int64
 	// PerKey is the rate of each key in tokens per second, which applies to calls
-	// on behalf of a key (see [Limiter.Key]), beside the limiter's own
-	// rate; 0 is none. A rate of the limiter's own of 0 is none then.
+	// on behalf of a key (see [Limiter.Key]) in addition to the limiter's own
+	// rate; 0 is none. With a rate per key, the limiter's own rate may be 0, for none.
 	PerKey float64
 	// KeyCapacity is how many tokens an idle key saves up. 0 means one second's worth of
-	// PerKey, at least 1, also when that is changed.
+	// PerKey, at least 1, also when PerKey is changed.
 	KeyCapacity int64
 	// Bucket is where the tokens come from when the rate is shared with other
 	// processes or hosts. Nil keeps them in the limiter. The limiter's own rate
-	// and capacity apply on top; a rate of 0 is none of its own then.
+	// and capacity apply on top; its own rate may be 0 then, for none.
 	Bucket Bucket
 }
 
@@ -57,12 +57,13 @@ func validCapacity(what string, n int64) error {
 	return nil
 }
 
-// without reports whether a rate means that the limiter has none of its own.
+// without reports whether the limiter has no rate of its own.
 func (c LimiterConfig) without(rate float64) bool {
 	return rate == 0 && (c.Bucket != nil || c.PerKey != 0)
 }
 
-// own returns the limiter's own rate and capacity, which may be those of none.
+// own returns the limiter's own rate and capacity: the maximum of both if it has no rate
+// of its own.
 func (c LimiterConfig) own(rate float64) (tokensPerSecond float64, capacity int64) {
 	if c.without(rate) {
 		return bucket.MaxRate, bucket.MaxCapacity
@@ -70,7 +71,8 @@ func (c LimiterConfig) own(rate float64) (tokensPerSecond float64, capacity int6
 	return rate, worth(c.Capacity, rate)
 }
 
-// worth returns a capacity, which is a second's worth of the rate if it is not set.
+// worth returns the capacity, or one second's worth of the rate, at least 1, if the
+// capacity is 0.
 func worth(capacity int64, rate float64) int64 {
 	if capacity > 0 {
 		return capacity
@@ -78,46 +80,46 @@ func worth(capacity int64, rate float64) int64 {
 	return max(int64(rate), 1)
 }
 
-// Limiter admits a rate of tokens per second: of requests, bytes, or whatever
-// a token is to its callers. It is a token bucket with seven tiers. A caller of
-// a higher tier goes before all of lower tiers, those of a tier go in the order
-// in which they came, and a tier that has been passed over for a second is
-// admitted into debt: its first in line gets its tokens at once, and no other
-// caller gets any until they have been earned.
+// Limiter admits a rate of tokens per second; a token may stand for a request,
+// a byte, or any other unit. It is a token bucket with seven tiers. Callers of a
+// higher tier get tokens before callers of lower tiers, and callers of one tier
+// in the order of their arrival. A tier that has been passed over for a second is
+// admitted into debt: its first caller gets its tokens at once, and no other
+// caller gets any until these have been earned.
 //
 // It is a small value, like a [Scheduler]: copies share the same bucket, and At
 // and Key return copies that ask for tokens at a tier, or on behalf of a key. They
 // cost nothing. The methods of the zero Limiter panic; make one with [NewLimiter].
 //
-// In any span of time the limiter admits at most its capacity and what the
-// rate earns meanwhile, but for three things that say so: an entry of more than
-// the capacity, whose tokens were saved up while it waited; a debt, which is
-// paid back; and what was earned while a waiter was woken late (an idle process
-// sleeps up to a millisecond longer than it is asked to), up to 10 ms' worth,
-// which is kept past the capacity for 10 ms. Since the start it never admits
-// more than its capacity and what the rate has earned, and a debt.
+// In any span of time the limiter admits at most its capacity plus the tokens that
+// the rate earns meanwhile, with three exceptions: a request for more than the
+// capacity, whose tokens accumulate while it waits; a debt, which is paid back;
+// and the tokens that are earned while a waiter is woken late (an idle process may
+// sleep a millisecond longer than requested), at most 10 ms' worth, which are kept
+// beyond the capacity for 10 ms. In its whole life it never admits more than its
+// capacity, the tokens that the rate has earned, and one debt.
 //
 // The bucket is full at first. All methods are safe for concurrent use. While
 // no caller waits, taking tokens is one compare-and-swap (and a lock, if they are
-// shared: see [LimiterConfig]), and the limiter keeps no goroutine and no timer.
-// It needs no closing. It can count 2⁶¹ tokens, which are 34 years of two thousand
-// million per second.
+// shared: see [LimiterConfig]), and the limiter has no goroutine and no timer.
+// It needs no closing. It can count 2⁶¹ tokens, which last for 36 years at two
+// billion per second.
 //
 // # Keys
 //
-// A key is on whose behalf tokens are taken: a tenant, an account, an address. With
-// [LimiterConfig.PerKey] each key has a token bucket of its own, which is full at first,
-// with seven tiers and a guard, and its tokens and the limiter's own have to be had both.
-// The first in line of a key whose bucket has its tokens takes its place in the limiter's
-// line, at the end of its tier. So a key that has used up its rate keeps no other
-// waiting, and keys take turns at the rate that they share, however many wait for each.
-// In any span of time a key gets at most its capacity and what its rate earns, with the
-// exceptions named above.
+// A key names the tenant, account or address on whose behalf tokens are taken. With
+// [LimiterConfig.PerKey] each key has a token bucket of its own, which is full at first and
+// has seven tiers and a guard. A caller with a key needs tokens of both buckets, the key's
+// and the limiter's: when the key's bucket has the tokens for the key's first caller, that
+// caller joins the limiter's queue at the end of its tier. So a key that has used up its
+// rate delays no other key, and keys take turns at the rate that they share, however many
+// callers each of them has. In any span of time a key gets at most its capacity plus the
+// tokens that its rate earns, with the exceptions named above.
 //
-// Keys need no setting up and no removal. Only keys of which the bucket is not full are
-// remembered, and one costs about 150 bytes and neither a goroutine nor a timer; one timer
-// of the limiter forgets those that are full again, about a second later (or 4 s for each
-// million keys). Forgetting loses nothing, as a key that is not known has a full bucket.
+// Keys need no registration and no removal. The limiter remembers only the keys whose
+// bucket is not full, each in about 150 bytes and without a goroutine or timer of its own.
+// One timer of the limiter forgets keys that are full again, after about a second (or 4 s
+// for each million keys). Forgetting loses nothing: an unknown key has a full bucket.
 // Taking tokens of a key takes a lock.
 type Limiter struct {
 	c      *limiter
@@ -126,8 +128,8 @@ type Limiter struct {
 	tiered bool // tier was set by At; otherwise it comes from the context
 }
 
-// NewLimiter returns a limiter of rate tokens per second, from 1e-6 to 2³⁴, or of
-// none of its own if rate is 0 and it has a shared bucket or a rate per key. It panics
+// NewLimiter returns a limiter of rate tokens per second, from 1e-6 to 2³⁴. The rate may be
+// 0, for none, if the limiter has a shared bucket or a rate per key. NewLimiter panics
 // if [LimiterConfig.Validate] reports a problem.
 func NewLimiter(rate float64, cfg LimiterConfig) Limiter {
 	if err := cfg.Validate(rate); err != nil {
@@ -145,7 +147,7 @@ func (l Limiter) At(p Priority) Limiter {
 }
 
 // Key returns the limiter for tokens on behalf of key. With an empty key there is no rate
-// per key, and each waiting caller has a place of its own in line. Without
+// per key, and each waiting caller has a place of its own in the limiter's queue. Without
 // [LimiterConfig.PerKey] keys take turns and have no rate of their own.
 func (l Limiter) Key(key string) Limiter {
 	l.c.made()
@@ -176,8 +178,8 @@ func (l Limiter) Try(n int64) bool {
 
 // TryAfter is Try. If it takes nothing, after is the least time until it may succeed:
 // until all waiting callers have their tokens and the bucket holds n, if no other caller
-// comes or gives up. It is at least 1 ns, and [Never] for what Try never takes: a
-// negative n, or more than the capacity. A server that refuses a request can send it,
+// arrives or gives up. It is at least 1 ns, and [Never] if Try never takes n tokens: n is
+// negative, or more than the capacity. A server that refuses a request can send it,
 // rounded up to seconds, as Retry-After.
 func (l Limiter) TryAfter(n int64) (after time.Duration, ok bool) {
 	if l.Try(n) {
@@ -186,18 +188,19 @@ func (l Limiter) TryAfter(n int64) (after time.Duration, ok bool) {
 	return l.c.vacant(l.key, n), false
 }
 
-// Wait takes n tokens, as soon as they are there and it is the caller's turn
+// Wait takes n tokens as soon as they are available and it is the caller's turn
 // at the limiter's tier: that of [Limiter.At], or else the one that ctx carries
 // ([Normal] if none).
 //
-// For n = 0 it never waits for tokens, but for those before it in its tier. An
-// n above the capacity is throttled, not refused: the tokens are saved up.
+// With n = 0 it does not wait for tokens, only for the callers before it in its
+// tier. An n above the capacity is throttled, not refused: its tokens accumulate
+// while it waits.
 //
-// When ctx ends, Wait gives up its place, returns the tokens that it has been
-// given so far and answers with the context's cause. A context that has already
-// ended is refused, and so is one whose deadline comes before the tokens: with a
-// [DeadlineError], at once, unless they are shared. A negative n is answered with
-// [ErrNegative].
+// When ctx ends, Wait leaves the queue, puts back the tokens that it has so far,
+// and returns the context's cause. It also returns the cause if ctx has already
+// ended. If the deadline of ctx is before the time at which the tokens will be
+// available, Wait returns a [DeadlineError] at once, unless the tokens are shared.
+// For a negative n it returns [ErrNegative].
 func (l Limiter) Wait(ctx context.Context, n int64) error {
 	if done, err := l.c.enter(ctx, l.key, n); done {
 		return err
@@ -208,9 +211,9 @@ func (l Limiter) Wait(ctx context.Context, n int64) error {
 
 // Delay returns the least time that a caller of Wait would wait for n tokens from now on,
 // at the tier of [Limiter.At] ([Normal] if none): 0 if it would get them at once. It
-// takes nothing. Callers that come meanwhile at a higher tier make the wait longer,
-// callers that give up shorter. For shared tokens it knows only the limiter's own rate.
-// For a caller that does not wait but comes back, see [Limiter.TryAfter].
+// takes nothing. Callers that arrive meanwhile at a higher tier make the wait longer,
+// callers that give up make it shorter. With shared tokens it considers only the limiter's
+// own rate. A caller that retries instead of waiting uses [Limiter.TryAfter].
 func (l Limiter) Delay(n int64) time.Duration {
 	c := l.c.made()
 	if n < 0 {

@@ -9,15 +9,15 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// limiter is what the copies of a [Limiter] share.
+// limiter is the state that the copies of a [Limiter] share.
 type limiter struct {
 	start  time.Time // times are nanoseconds since then
 	bucket bucket.Bucket
 	shared *sharing // nil if the tokens are the limiter's own
 
-	mu     sync.Mutex // guards all below, and what of the bucket needs a lock
+	mu     sync.Mutex // guards the fields up to sweeps, and is the lock that bucket's methods need
 	keys   bucket.Keys
-	rate   float64 // of its own; 0: none
+	rate   float64 // its own; 0: none
 	config LimiterConfig
 	timer  *time.Timer // runs only while an entry waits
 	due    int64       // when it fires, or 0
@@ -54,15 +54,14 @@ func (l *limiter) made() *limiter {
 	return l
 }
 
-// now reads the monotonic clock. Time is read when tokens are asked for; there
-// is no tick. [time.Since] reads no more than that, while [time.Now] would read
-// the time of day too and take half as long again.
+// now reads the monotonic clock. Each operation reads the time; there is no tick.
+// [time.Since] reads only this clock, while [time.Now] also reads the time of day
+// and takes half as long again.
 func (l *limiter) now() int64 {
 	return int64(time.Since(l.start)) //nolint:forbidigo // most of what Try costs is this reading
 }
 
-// try takes n ≥ 0 tokens where a look at the bucket, at the time now, has not found
-// them.
+// try takes n ≥ 0 tokens at the time now, after [bucket.Bucket.Look] has not found them.
 func (l *limiter) try(now, n int64) bool {
 	verdict := l.bucket.Take(now, n)
 	for verdict == bucket.Changing {
@@ -75,15 +74,15 @@ func (l *limiter) try(now, n int64) bool {
 	return verdict == bucket.Taken
 }
 
-// awaitChange returns when a change of rate that is under way has been made,
-// which takes less than a microsecond.
+// awaitChange waits for the end of a change of rate that is in progress, which takes
+// less than a microsecond.
 func (l *limiter) awaitChange() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 }
 
-// enter is the part of a wait that needs no lock: it refuses what cannot be
-// admitted and takes the tokens if they are there.
+// enter is the part of a wait before the queue: it refuses invalid requests, and takes
+// the tokens if they are available at once. done reports that the wait is over.
 func (l *limiter) enter(ctx context.Context, key string, n int64) (done bool, err error) {
 	l.made()
 	if n < 0 {

@@ -7,21 +7,21 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// LimiterWaiting is a caller that waits for tokens of a [Limiter], and why.
+// LimiterWaiting describes a caller that waits for tokens of a [Limiter], and why it does.
 type LimiterWaiting struct {
 	Priority Priority  `json:"priority"`
 	Key      string    `json:"key,omitempty"`
-	Tokens   int64     `json:"tokens"` // that it asked for
+	Tokens   int64     `json:"tokens"` // requested
 	Since    time.Time `json:"since"`
-	// Ahead is how many go first, at most: of its key, and in the limiter's line, in which
-	// each key has one place.
+	// Ahead is the maximum number of entries that get tokens first: callers of its key, and
+	// entries of the limiter's queue, in which each key has one.
 	Ahead int `json:"ahead"`
-	// Reasons is what keeps its tokens from it, the binding one first.
+	// Reasons is why it does not get its tokens, the binding reason first.
 	Reasons []Reason `json:"reasons"`
-	// FreeAt is when the tokens will be there for it and for all that go first, if
-	// no caller comes before it or gives up. The starvation guard may admit it
-	// before that. With a key it is the earliest time at which the key has had them and
-	// the limiter. Of a shared bucket it counts only what this caller needs.
+	// FreeAt is when the tokens will be available for this caller and for all before it, if
+	// no caller arrives ahead of it or gives up. The starvation guard may admit it earlier.
+	// With a key it is the earliest time at which both the key's bucket and the limiter's
+	// have them. Of a shared bucket only the tokens that this caller needs are counted.
 	FreeAt time.Time `json:"free_at"`
 }
 
@@ -30,8 +30,8 @@ type LimiterWaiting struct {
 // [Normal] unless At says otherwise. The reasons are callers that go first
 // ([CodeBehind]), tokens that are short, with when the bucket will have them if no caller
 // goes first ([CodeRate]), and both of these where the rate is shared ([CodeShared]).
-// Reasons that lie with the limiter's key have it as their Key and come first. A negative
-// n has no reason: it is refused.
+// Reasons of the limiter's key have it as their Key and come first. For a negative n, which
+// is refused, there is none.
 func (l Limiter) Why(n int64) []Reason {
 	c := l.c.made()
 	if n < 0 {
@@ -51,8 +51,8 @@ func (l Limiter) Why(n int64) []Reason {
 	return seen.reasons(&w)
 }
 
-// Waiting returns all callers that wait for tokens, of all keys and without, in the order
-// in which they will get them if no caller comes or gives up, each with the reasons. It
+// Waiting returns all callers that wait for tokens, with and without a key, in the order in
+// which they will get them if no caller arrives or gives up, each with the reasons. It
 // is meant for display: it takes time and memory in proportion to their number, and
 // delays callers that wait or begin to wait for a part of that time.
 func (l Limiter) Waiting() []LimiterWaiting {
@@ -65,22 +65,22 @@ func (l Limiter) Waiting() []LimiterWaiting {
 	return all
 }
 
-// place is an entry in a line, and how many of each tier go first.
+// place is an entry in a queue, and the number of entries of each tier before it.
 type place struct {
 	bucket.Waiting
 	ahead [Tiers]int
 }
 
-// waiter is one that waits: its place in the limiter's line, and with a key that in the
-// key's line.
+// waiter is a caller that waits: its place in the limiter's queue and, with a key, in the
+// key's queue.
 type waiter struct {
 	key     string
-	holds   int64 // the key's bucket
+	holds   int64 // tokens in the key's bucket
 	ofKey   place
 	overall place
 }
 
-// waiting returns the waiting entries, and what explains it.
+// waiting returns the callers that wait, and the state that explains their waits.
 func (l *limiter) waiting() ([]waiter, look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *limiter) waiting() ([]waiter, look) {
 	return all, l.lookAt(at)
 }
 
-// places returns those of a line, in its order.
+// places yields the entries of a queue in its order, each with the counts of those before it.
 func places(line []bucket.Waiting) func(yield func(place) bool) {
 	return func(yield func(place) bool) {
 		var ahead [Tiers]int
@@ -124,7 +124,7 @@ func places(line []bucket.Waiting) func(yield func(place) bool) {
 	}
 }
 
-// newcomer returns the place in the limiter's line of one that came now for n tokens.
+// newcomer returns the place in the limiter's queue of a caller that arrives now for n tokens.
 func (l *limiter) newcomer(at int64, t int, n int64) place {
 	return place{
 		Waiting: bucket.Waiting{
@@ -134,7 +134,7 @@ func (l *limiter) newcomer(at int64, t int, n int64) place {
 	}
 }
 
-// ahead returns how many of each tier go before one of tier t.
+// ahead returns the number of queued entries of each tier that go before an arrival of tier t.
 func ahead(t int, queued func(t int) int) (all [Tiers]int) {
 	for ; t < Tiers; t++ {
 		all[t] = queued(t)
@@ -142,7 +142,7 @@ func ahead(t int, queued func(t int) int) (all [Tiers]int) {
 	return all
 }
 
-// look is what explains a wait besides the entry itself, at one time.
+// look is the state of a limiter at one moment that explains the waits for it.
 type look struct {
 	start  time.Time // of the limiter's clock
 	now    int64
@@ -162,7 +162,7 @@ func (l *limiter) lookAt(now int64) look {
 
 func (s *look) time(at int64) time.Time { return s.start.Add(time.Duration(at)) }
 
-// explain describes one that waits.
+// explain describes a caller that waits.
 func (s *look) explain(w *waiter) LimiterWaiting {
 	p, freeAt := &w.overall, w.overall.FreeAt
 	if w.key != "" {
@@ -183,8 +183,8 @@ func (s *look) explain(w *waiter) LimiterWaiting {
 	return e
 }
 
-// reasons says what goes first, and how many tokens are short: of the key, of the limiter
-// and of what it shares.
+// reasons returns which entries go first and how many tokens are missing: of the key, of the
+// limiter, and of the shared bucket.
 func (s *look) reasons(w *waiter) (all []Reason) {
 	if w.key != "" {
 		all = s.short(all, w.key, &w.ofKey, w.holds)
@@ -199,8 +199,8 @@ func (s *look) reasons(w *waiter) (all []Reason) {
 	return all
 }
 
-// short appends the reasons that lie with one line, of which the bucket holds some tokens.
-// One that needs no tokens waits for those before it in its tier only.
+// short appends the reasons of one queue, of the limiter or of a key, whose bucket has holds
+// tokens. An entry that needs no tokens waits only for the entries before it in its tier.
 func (s *look) short(all []Reason, key string, p *place, holds int64) []Reason {
 	if p.ahead != [Tiers]int{} && (p.Asked > 0 || p.ahead[p.Tier] > 0) {
 		all = append(all, Reason{Code: CodeBehind, Key: key, Ahead: p.ahead})

@@ -17,9 +17,9 @@ func (l *limiter) tryKey(key string, n int64) bool {
 }
 
 // SetPerKey changes the rate of each key, in tokens per second; 0 is none. It takes
-// effect at once, also for waiting callers. What a key holds stays as it is; its capacity
-// follows the rate unless it has been set, and a key that is full is full at the new
-// capacity. It takes time in proportion to the keys that are remembered. SetPerKey panics
+// effect at once, also for waiting callers. The number of tokens in a key's bucket stays the
+// same; the capacity follows the rate unless it has been set, and a key that is full is full
+// at the new capacity. It takes time in proportion to the remembered keys. SetPerKey panics
 // on a rate that [NewLimiter] would not take.
 func (l Limiter) SetPerKey(rate float64) {
 	c := l.c.made()
@@ -37,7 +37,7 @@ func (l Limiter) SetPerKey(rate float64) {
 	c.settle(at)
 }
 
-// sweeper is the timer that has a limiter forget keys that are full.
+// sweeper is the timer by which a limiter forgets keys that are full.
 type sweeper struct {
 	timer *time.Timer // nil until the first key is remembered
 	due   int64       // when it fires, or bucket.Never
@@ -64,7 +64,7 @@ func (l *limiter) planSweep() {
 	})
 }
 
-// sweep forgets the keys that are full. It lets others have the lock in between.
+// sweep forgets the keys that are full. It releases the lock between pieces.
 func (l *limiter) sweep() {
 	for l.sweepPiece() {
 	}

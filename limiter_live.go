@@ -2,21 +2,21 @@ package stint
 
 // LimiterStats is a limiter's state at one time, or that of a key.
 type LimiterStats struct {
-	// Of the limiter's own bucket, a shared one and that of the key, the smallest values.
+	// These are the smallest values of the limiter's own bucket, the shared one and the key's.
 	Rate     float64    `json:"rate"`      // tokens per second
 	Capacity int64      `json:"capacity"`  // tokens
 	Tokens   int64      `json:"tokens"`    // in the bucket; negative in debt
-	Queued   int        `json:"queued"`    // how many wait
+	Queued   int        `json:"queued"`    // callers that wait
 	QueuedBy [Tiers]int `json:"queued_by"` // by tier, lowest first
-	// Keys is how many keys are remembered: those of which the bucket is not full or for
-	// which a caller waits, and some that have become full lately.
+	// Keys is the number of remembered keys: those whose bucket is not full or for which a
+	// caller waits, and some that have become full recently.
 	Keys int `json:"keys"`
 	// Shared is the state of the shared bucket, nil if there is none.
 	Shared *BucketUsage `json:"shared,omitempty"`
 }
 
-// Stats returns the limiter's state: that of its key, if it has one, and else that of all
-// keys together with callers that wait without one.
+// Stats returns the limiter's state. With a key it is the state of that key; otherwise it
+// covers the callers of all keys and those without one.
 func (l Limiter) Stats() LimiterStats { return l.c.made().stats(l.key) }
 
 func (l *limiter) stats(key string) LimiterStats {
@@ -49,8 +49,8 @@ func (s *LimiterStats) least(rate float64, capacity, tokens int64) {
 }
 
 // SetRate changes the rate, in tokens per second. It takes effect at once, also
-// for waiting callers. What the bucket holds stays as it is; its capacity
-// follows the rate unless it has been set. A bucket that is shared keeps its own
+// for waiting callers. The number of tokens in the bucket stays the same; its
+// capacity follows the rate unless it has been set. A shared bucket keeps its own
 // rate. SetRate panics on a rate that [NewLimiter] would not take.
 func (l Limiter) SetRate(rate float64) {
 	c := l.c.made()
@@ -60,8 +60,8 @@ func (l Limiter) SetRate(rate float64) {
 }
 
 // SetCapacity changes how many tokens an idle limiter saves up. 0 means one
-// second's worth of the rate. A larger bucket is not fuller than it was; what a
-// smaller one cannot hold is lost. SetCapacity panics on a number that
+// second's worth of the rate. The number of tokens in the bucket stays the same,
+// but those beyond a smaller capacity are lost. SetCapacity panics on a number that
 // [NewLimiter] would not take.
 func (l Limiter) SetCapacity(n int64) {
 	c := l.c.made()
@@ -72,7 +72,7 @@ func (l Limiter) SetCapacity(n int64) {
 	c.set(c.rate, cfg)
 }
 
-// set needs the lock. The clock is read once no caller takes tokens at the old
+// set needs the lock. It reads the clock when no caller takes tokens at the old
 // rate any more; see [bucket.Bucket.Take].
 func (l *limiter) set(rate float64, cfg LimiterConfig) {
 	if err := cfg.Validate(rate); err != nil {

@@ -69,7 +69,7 @@ type Waiter struct {
 // sharing is a limiter's state for a shared bucket.
 type sharing struct {
 	bucket   Bucket
-	capacity int64 // as far as it is known
+	capacity int64 // of bucket, when it was last read
 	wanted   struct {
 		tier    int
 		n       int64
@@ -77,7 +77,7 @@ type sharing struct {
 	}
 }
 
-// share makes the limiter draw on a bucket that others share.
+// share makes the limiter take tokens from a shared bucket as well.
 func (l *limiter) share(b Bucket) {
 	l.shared = &sharing{bucket: b}
 	l.bucket.Share(drawing{b})
@@ -100,8 +100,8 @@ func (l *limiter) tryShared(n int64) bool {
 	return !l.shared.tooMuch(n) && l.bucket.TakeShared(l.now(), n)
 }
 
-// tooMuch reports whether the bucket could not hold n tokens at once. To take them in
-// parts and return those would keep them from other callers meanwhile.
+// tooMuch reports whether n exceeds the capacity of the bucket. Then a try fails at once:
+// taking a part of the tokens and returning it would delay other callers.
 func (s *sharing) tooMuch(n int64) bool {
 	if n > s.capacity {
 		s.capacity = s.bucket.Usage().Capacity
@@ -109,7 +109,7 @@ func (s *sharing) tooMuch(n int64) bool {
 	return n > s.capacity
 }
 
-// want calls Want if what waits has changed.
+// want calls Want if the waiting entries have changed.
 func (s *sharing) want(b *bucket.Bucket) {
 	tier, n, waiting := b.First()
 	now := &s.wanted
@@ -120,7 +120,7 @@ func (s *sharing) want(b *bucket.Bucket) {
 	s.bucket.Want(priorityOf(tier), n, waiting)
 }
 
-// reasons returns why n tokens of a shared bucket could not be had at a tier now.
+// reasons returns why n tokens of a shared bucket are not available at a tier now.
 func (u *BucketUsage) reasons(p Priority, n int64, now time.Time) []Reason {
 	r := Reason{Code: CodeShared, By: u.Err}
 	for _, w := range u.Waiters {
@@ -149,7 +149,7 @@ func (u *BucketUsage) vacant(n int64) time.Duration {
 	return time.Duration(min(float64(max(n-u.Tokens, 1))/u.Rate*1e9, float64(Never)))
 }
 
-// listed appends a name to a list for people.
+// listed appends a name to a list for display.
 func listed(list, name string) string {
 	if list == "" {
 		return name

@@ -7,16 +7,16 @@ import (
 	"github.com/stintgo/stint/internal/bucket"
 )
 
-// wait queues for n tokens, on behalf of a key unless that is empty, at tier p, or for
-// most if others of the tier wait, and returns how many it got. It gives up when ctx
-// ends, or when closed is closed (by the close of a stream). If the tokens would come
-// after the deadline of ctx, it is refused at once, except for a stream, which gets on
-// with each chunk.
+// wait queues at tier p for n tokens, or for most tokens if other callers of the tier wait,
+// and returns the number that it got. It does so on behalf of key unless that is empty. It
+// gives up when ctx ends, or when closed is closed (by the close of a stream). If the tokens
+// would come after the deadline of ctx, it returns an error at once; except for a stream,
+// which makes progress with each chunk.
 //
 // All waiting goroutines receive from the one timer, and the receiver updates the queue.
-// It is mostly the first in line, which has waited for longest and finds its own tokens
-// due, so a wake takes one switch of goroutines. A function called by the timer would
-// need a goroutine of its own, and on a busy processor each switch may take 10 ms.
+// It is mostly the first waiter, which has waited longest and finds its own tokens due, so
+// a wake takes one switch of goroutines. A function called by the timer would need a
+// goroutine of its own, and on a busy processor each switch may take 10 ms.
 func (l *limiter) wait(
 	ctx context.Context, closed <-chan struct{}, key string, p Priority, n, most int64,
 ) (got int64, err error) {
@@ -48,8 +48,8 @@ func (l *limiter) wait(
 	}
 }
 
-// queue queues an entry and returns it, and for how many tokens. It refuses tokens that
-// come after a deadline that is not zero.
+// queue queues an entry and returns it, with the number of tokens that it asks for. It
+// refuses tokens that would come after the deadline, unless that is zero.
 func (l *limiter) queue(
 	key string, p Priority, n, most int64, deadline time.Time,
 ) (e *bucket.Entry, asked int64, err error) {
@@ -128,8 +128,8 @@ func (l *limiter) entry() *bucket.Entry {
 	return &bucket.Entry{Ready: make(chan struct{}, 1)}
 }
 
-// advance does what is due. It may be called late, or after another call has done it:
-// what is due depends on the time alone.
+// advance grants the entries that are due. It may be called late, or after another call
+// that granted them: which entries are due depends only on the time.
 func (l *limiter) advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *limiter) advance() {
 	l.catchUp()
 }
 
-// catchUp does what is due by now, and returns the time. It needs the lock.
+// catchUp grants the entries that are due by now, and returns the time. It needs the lock.
 func (l *limiter) catchUp() (at int64) {
 	at = l.now()
 	l.bucket.Advance(at)
@@ -146,8 +146,8 @@ func (l *limiter) catchUp() (at int64) {
 	return at
 }
 
-// giveUp removes e from the queue. If it was granted at the same moment, its tokens are
-// returned, because its caller will not use them.
+// giveUp removes e from the queue. If e was granted at the same moment, giveUp puts its
+// tokens back, because its caller will not use them.
 func (l *limiter) giveUp(key string, e *bucket.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

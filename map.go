@@ -6,20 +6,21 @@ import (
 )
 
 // Map calls fn for each input on a slot of s and yields the outcomes in the
-// order of the inputs, each as soon as it is there and all before it are. At most
-// two inputs for each slot are in flight, taken and their outcomes not yielded, so
-// there may be inputs without end.
+// order of the inputs, each as soon as it and all before it are known. For each
+// slot at most two inputs are in flight, that is taken and their outcomes not yet
+// yielded. So the inputs may be infinite.
 //
-// Inputs are taken in a goroutine of their own, as there is room for their calls: what
-// inputs shares with the body of the range needs a lock. Leaving the range
-// early cancels the context of the calls in flight and waits for them. A range that
-// ctx cuts short ends with one more outcome, the zero value and the context's cause. One whose
-// scheduler is closed ends with the outcome of the first input that it refused, [ErrClosed]. In
-// both cases inputs is stopped when it has the next input, which no call gets; the range
-// does not wait for that, as it may be a long time coming.
+// A separate goroutine calls inputs, as far as there is room for the calls: data that
+// inputs shares with the body of the range needs a lock. Leaving the range early cancels
+// the contexts of the calls in flight and waits for them. If ctx ends, the range yields
+// one more outcome, the zero value and the context's cause, and ends. If the scheduler is
+// closed, the range ends with the outcome of the first input that was refused, [ErrClosed].
+// In both cases inputs is stopped when it yields its next input, for which fn is not
+// called; the range does not wait for that, because it may take long.
 //
-// A panic in fn is yielded as a [*PanicError]; one in inputs goes on in the range. A
-// function that ranges suspends its slot while it waits; see [Scheduler].
+// A panic in fn is yielded as a [*PanicError]; a panic in inputs continues in the
+// goroutine of the range. A function that ranges suspends its slot while it waits; see
+// [Scheduler].
 func Map[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {
@@ -27,8 +28,8 @@ func Map[In, Out any](
 	return func(yield func(Out, error) bool) { newMapping(ctx, s, fn, false).yieldAll(inputs, yield) }
 }
 
-// MapUnordered is [Map], but yields each outcome as soon as there is one. So inputs
-// may depend on outcomes.
+// MapUnordered is [Map], but yields each outcome as soon as it is known. So later inputs
+// may depend on earlier outcomes.
 func MapUnordered[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {

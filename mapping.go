@@ -25,11 +25,11 @@ type mapping[In, Out any] struct {
 	mu       sync.Mutex
 	calls    []*Future[Out] // not yielded yet; if unordered only those that have ended
 	inFlight int            // calls that are not yielded, and one that is being started
-	stopped  bool           // it starts no more,
-	closed   bool           // as the scheduler is closed
-	over     bool           // inputs has ended,
-	broken   bool           // or has panicked, or ended its goroutine
-	panicked any            // what it panicked with
+	stopped  bool           // no more calls are started
+	closed   bool           // the scheduler is closed: no more inputs are taken
+	over     bool           // inputs has returned
+	broken   bool           // inputs has panicked, or has ended its goroutine
+	panicked any            // the value of that panic
 }
 
 func newMapping[In, Out any](
@@ -67,8 +67,8 @@ func (m *mapping[In, Out]) yieldAll(inputs iter.Seq[In], yield func(Out, error) 
 	}
 }
 
-// hand yields the outcome of a call, which is in flight until the body of the range is
-// done with it.
+// hand yields the outcome of a call. The call is in flight until the body of the range
+// returns.
 func (m *mapping[In, Out]) hand(f *Future[Out], yield func(Out, error) bool) bool {
 	defer m.yielded()
 	return yield(f.outcome())
@@ -110,8 +110,8 @@ func (m *mapping[In, Out]) feed(inputs iter.Seq[In]) {
 	returned = true
 }
 
-// enter waits until one more input may be taken, and reports false if none may be any
-// more.
+// enter waits until one more input may be taken, and reports false if no more may be
+// taken.
 func (m *mapping[In, Out]) enter() bool {
 	var resized <-chan struct{}
 	for {
@@ -159,7 +159,7 @@ func (m *mapping[In, Out]) start(in In) {
 	}
 }
 
-// line has the outcome of a call be yielded after those before it.
+// line queues the outcome of a call to be yielded.
 func (m *mapping[In, Out]) line(f *Future[Out]) {
 	m.mu.Lock()
 	m.calls = append(m.calls, f)
@@ -167,10 +167,10 @@ func (m *mapping[In, Out]) line(f *Future[Out]) {
 	signal(m.fresh)
 }
 
-// next waits for the call whose outcome is yielded next. There is none if the outcomes of
-// all inputs have been yielded, and over is true, or if the context has ended before that.
-// If the feeder did not end as it should, that is over at once, unless the range is being
-// left.
+// next waits for the call whose outcome is yielded next. f is nil if the outcomes of all
+// inputs have been yielded, and then over is true, or if the context has ended before that.
+// If inputs has panicked or ended its goroutine, over is true at once, unless the range is
+// being left.
 func (m *mapping[In, Out]) next(leaving bool) (f *Future[Out], over bool) {
 	for {
 		m.mu.Lock()
@@ -199,9 +199,9 @@ func (m *mapping[In, Out]) next(leaving bool) (f *Future[Out], over bool) {
 	}
 }
 
-// wait waits until ended is closed, or there is something new. It suspends the slot of the
-// function that ranges if calls are in flight; else inputs is waited for, which is a part
-// of the function.
+// wait waits until ended is closed, or a field guarded by mu has changed. It suspends the
+// slot of the function that ranges if calls are in flight. Otherwise it waits for inputs,
+// which is a part of that function and so runs on its slot.
 func (m *mapping[In, Out]) wait(ended <-chan struct{}, idle, stopped bool) {
 	done := m.ctx.Done()
 	if stopped {
@@ -226,8 +226,8 @@ func (m *mapping[In, Out]) yielded() {
 	signal(m.room)
 }
 
-// stop ends the range: it cancels the calls in flight and waits for them, and the
-// feeder ends when it is given another input.
+// stop ends the range: it cancels the calls in flight and waits for them. The feeder ends
+// when inputs yields another input.
 func (m *mapping[In, Out]) stop() {
 	m.cancel()
 	m.mu.Lock()
@@ -242,8 +242,8 @@ func (m *mapping[In, Out]) stop() {
 	}
 }
 
-// passOn has the caller's goroutine end as the feeder has, if that did not end as it
-// should.
+// passOn panics, or ends the caller's goroutine, as inputs has done in the feeder. If inputs
+// has returned, it does nothing.
 func (m *mapping[In, Out]) passOn() {
 	m.mu.Lock()
 	broken, value := m.broken, m.panicked

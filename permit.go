@@ -11,8 +11,8 @@ import "github.com/stintgo/stint/internal/sched"
 // than the one that acquired it, but not by two at once.
 type Permit struct{ p sched.Permit }
 
-// Release releases the slots, which go to what is next. It may wait a few instructions
-// for the scheduler's lock, and for nothing else.
+// Release releases the slots, which go to the next entries that wait. It may wait a few
+// instructions for the scheduler's lock, and for nothing else.
 //
 // To release a Permit twice, or the zero Permit, is a bug of the caller, and Release
 // panics. It finds the second release of a copy at once if the slots have a key or a

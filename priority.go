@@ -9,8 +9,8 @@ import (
 )
 
 // Priority is one of seven tiers. A task of a higher tier starts before one of
-// a lower tier, but for the starvation guard's share (see [Scheduler]). The
-// zero value is [Normal].
+// a lower tier, except in the turns of the starvation guard (see [Scheduler]).
+// The zero value is [Normal].
 type Priority int8
 
 // The tiers, lowest first. Their numbers are part of the API: they are what
@@ -35,8 +35,8 @@ var priorityNames = [Tiers]string{"lowest", "lower", "low", "normal", "high", "h
 
 // ParsePriority reads a tier from its name in any letter case ("lowest" …
 // "highest", and the aliases "idle" for the lowest and "critical" for the
-// highest) or its number ("-3" … "3", "+2"). Space around it is ignored. The
-// error of anything else wraps [ErrPriority] and lists what is accepted.
+// highest) or its number ("-3" … "3", "+2"). Space around it is ignored. For any
+// other text the error wraps [ErrPriority] and lists what is accepted.
 func ParsePriority(text string) (Priority, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	for i, name := range priorityNames {
@@ -57,7 +57,7 @@ func ParsePriority(text string) (Priority, error) {
 		ErrPriority, text, strings.Join(priorityNames[:], ", "), Lowest, Highest)
 }
 
-// String returns the tier's name, or priority(n) for a value that is no tier.
+// String returns the tier's name, or priority(n) for a value that is not a tier.
 func (p Priority) String() string {
 	if !p.Valid() {
 		return "priority(" + strconv.Itoa(int(p)) + ")"
@@ -68,7 +68,7 @@ func (p Priority) String() string {
 // Valid reports whether p is one of the seven tiers.
 func (p Priority) Valid() bool { return p >= Lowest && p <= Highest }
 
-// MarshalText returns the tier's name. A value that is no tier is an error.
+// MarshalText returns the tier's name, or an error for a value that is not a tier.
 func (p Priority) MarshalText() ([]byte, error) {
 	if !p.Valid() {
 		return nil, fmt.Errorf("%w %d", ErrPriority, int(p))
@@ -92,8 +92,8 @@ func (p Priority) index() int { return int(p - Lowest) }
 
 func priorityOf(index int) Priority { return Priority(index) + Lowest }
 
-// mustValid panics on a value that is no tier: a caller's bug, and an index
-// out of range if it went further.
+// mustValid returns p, and panics if p is not a tier: that is a bug of the caller,
+// and would be an index out of range later.
 func (p Priority) mustValid() Priority {
 	if !p.Valid() {
 		panic("stint: " + p.String() + " is not a tier; use stint.Lowest … stint.Highest")

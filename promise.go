@@ -7,12 +7,13 @@ import (
 )
 
 // Promise is a [Future] that the program settles itself, with [Promise.Resolve] or
-// [Promise.Fail]: for what no function on a slot computes, such as the answer that a
-// connection's reader hands to the request that waits for it. No scheduler belongs to it.
-// Make one with [NewPromise]. All methods are safe for concurrent use.
+// [Promise.Fail]. It is for outcomes that no function on a slot computes, such as the
+// response that the reader of a connection passes to the request that waits for it. It
+// belongs to no scheduler. Make one with [NewPromise]. All methods are safe for concurrent
+// use.
 //
-// A promise that is never settled is garbage when nothing refers to it. Until then, a
-// goroutine that waits for it waits until its own context ends.
+// A promise that is never settled is garbage when nothing refers to it. A goroutine that
+// waits for it waits until the context of the wait ends.
 type Promise[T any] struct{ future Future[T] }
 
 // NewPromise returns a promise that is not settled.
@@ -63,9 +64,9 @@ func (p *Promise[T]) Fail(err error) bool {
 }
 
 // Future returns the future that the promise settles, always the same one. Its Cancel
-// settles it with the cause; the promise's holder finds out by [Future.Done], by
-// [Future.Teardown], or when Resolve reports false. Panics of its teardowns are in its
-// error, and in no scheduler's OnPanic.
+// settles it with the cause. The code that was to settle the promise is told by
+// [Future.Done], by [Future.Teardown], or by Resolve, which then reports false. A panic of
+// a teardown becomes part of the future's error, and is not passed to any [Config.OnPanic].
 func (p *Promise[T]) Future() *Future[T] {
 	p.made()
 	return &p.future

@@ -5,14 +5,15 @@ import (
 	"runtime/debug"
 )
 
-// Run waits for a slot, calls fn in the caller's goroutine and gives the slot
-// back. It returns what fn returns; if fn panics, a [*PanicError]; and without
-// calling fn, the errors of [Scheduler.Acquire]. If fn calls runtime.Goexit,
-// the slot is given back and the caller's goroutine ends.
+// Run waits for a slot, calls fn in the caller's goroutine and releases the
+// slot. It returns the value and error of fn; if fn panics, a [*PanicError]; and
+// if it gets no slot and does not call fn, the errors of [Scheduler.Acquire]. If fn
+// calls runtime.Goexit, the slot is released and the caller's goroutine ends.
 //
-// The context that fn receives records that it runs on a slot of s, so that a Run
-// within it needs no second one; see [Scheduler] on nesting. It ends when fn returns: what fn
-// hands back must not depend on it, as the body of an HTTP response does.
+// The context that fn receives records that fn runs on a slot of s, so that a Run
+// within fn needs no second slot; see [Scheduler] on nesting. The context ends when
+// fn returns, so the value of fn must not depend on it, as the body of an HTTP
+// response does.
 func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, error)) (value T, err error) {
 	t, parent, err := s.made().Enter(ctx, s.ask(s.tierFor(ctx)))
 	if err != nil {
@@ -30,8 +31,8 @@ func Run[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T, e
 	return value, err
 }
 
-// RunWith is [Run] of a function that is handed arg, so that a hot path needs
-// no closure.
+// RunWith is [Run] with an argument that is passed to fn, so that a hot path
+// needs no closure.
 func RunWith[A, T any](
 	ctx context.Context, s Scheduler, fn func(context.Context, A) (T, error), arg A,
 ) (value T, err error) {
@@ -51,8 +52,8 @@ func RunWith[A, T any](
 	return value, err
 }
 
-// caught makes an error of what recover returned in a function that did not
-// return by itself.
+// caught converts the result of recover to an error, for a function that has
+// panicked or has ended its goroutine.
 func caught(value any) error {
 	if value == nil {
 		return ErrGoexit

@@ -18,25 +18,25 @@ import (
 // Work waits in seven tiers. In a tier each key has a queue, first in, first out, and the
 // keys take turns in proportion to their shares. A slot that comes free goes to the
 // highest tier that waits and is below its cap. Every eighth slot goes, past caps but not
-// past the limit, to one given tier, the seven in rotation. So an entry with a entries
-// before it in its tier starts after at most 56·(a+1) turns, whatever arrives above it. A
-// turn is a start, or a finish at which the caps allowed none. Among the a entries there
-// can be later arrivals of other keys whose turn comes first, but no stream of them keeps
-// an entry waiting for ever.
+// past the limit, to one given tier, the seven in rotation. So an entry with n entries
+// before it in its tier starts after at most 56·(n+1) turns, whatever arrives in higher
+// tiers. A turn is a start, or a finish after which the caps allowed no start. The n entries
+// can include later arrivals of other keys whose turn comes first, but no stream of
+// arrivals keeps an entry waiting for ever.
 //
 // # Nesting
 //
 // A function that runs on a slot may use the scheduler itself, with the context that it
 // received. While the function waits in [Run], [Future.Wait], [Group.Wait] or a range
 // over [Map], its slot is suspended: other work may have it. The function gets a slot
-// again before it continues, ahead of all that is queued, but after the work that has got
-// the slot meanwhile. So nesting never deadlocks, whatever the limit.
+// again before it continues, ahead of all queued entries, but not before the work that has
+// got the slot meanwhile ends. So nesting never deadlocks, whatever the limit.
 //
 // With several schedulers, a function that waits suspends the slots of all schedulers
 // that it runs on. But a call of Run on one scheduler within Run on another holds both,
-// so nest such calls in one order, as you would lock mutexes. Acquire takes no part in
-// this: two nested Acquires under a limit of 1 wait for ever. A function is counted as a
-// whole: if one of its goroutines waits while another computes, the other computes
+// so nest such calls in one order, as you would lock mutexes. Slots that Acquire has taken
+// are not suspended: two nested Acquires under a limit of 1 wait for ever. A function is
+// counted as a whole: while one of its goroutines waits, its other goroutines compute
 // without a slot.
 type Scheduler struct {
 	e      *sched.Engine
@@ -98,7 +98,7 @@ func (s *Scheduler) made() *sched.Engine {
 	return s.e
 }
 
-// ask returns what work of a tier asks of the engine.
+// ask returns what the engine needs to know of work of a tier.
 func (s *Scheduler) ask(tier int) sched.Ask {
 	return sched.Ask{Key: s.key, Weight: s.weight, Tier: int8(tier)}
 }
@@ -129,9 +129,9 @@ func (s Scheduler) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{p}, err
 }
 
-// TryAcquire takes a slot, or as many as the weight, if they are free and nothing that
-// waits goes first, and reports whether it did. It never does if the weight is above the
-// limit. It never blocks. It reads only the priority of ctx, even if ctx has ended.
+// TryAcquire takes a slot, or as many as the weight, if they are free and no waiting entry
+// goes first, and reports whether it did. If the weight is above the limit, it reports
+// false. It never blocks. It reads only the priority of ctx, even if ctx has ended.
 func (s Scheduler) TryAcquire(ctx context.Context) (Permit, bool) {
 	tier := s.tierFor(ctx)
 	if s.weight == 1 && s.key == "" && s.e.TryFast(tier) {
@@ -171,7 +171,7 @@ func (s Scheduler) SetPerKey(n int) {
 }
 
 // Pause keeps work from starting until Resume, including work that running functions
-// submit; those functions continue until they wait for such work. by is for people, and
+// submit; those functions continue until they wait for such work. by is for display, and
 // says what paused the scheduler and why; [Scheduler.Why] returns it. A second Pause
 // changes nothing, and one Resume ends both.
 func (s Scheduler) Pause(by string) {

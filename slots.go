@@ -28,8 +28,8 @@ type Grant uint64
 //   - After Bind, and until a grant is released, the implementation calls lost if
 //     that grant was taken away: the lease ran out, the region is gone. The context
 //     of the work that ran on it then ends with cause [ErrSlotLost].
-//   - Usage returns what holds slots and what waits, over all participants. If they are on
-//     other hosts, it may be older than the call.
+//   - Usage returns the holders of slots and the waiters, over all participants. If these
+//     are on other hosts, the result may be some time old.
 //
 // All methods are called with the scheduler's lock held: they must not block, and must
 // not call notify or lost before they return. notify and lost may be called from any
@@ -58,8 +58,8 @@ type Sleeper interface {
 	// waits, and calls notify where that goroutine would. It returns when ready returns
 	// true, and may return earlier; if an entry waits then, the implementation has made
 	// sure that it is still notified of slots. It calls ready at the beginning and after
-	// each wake, without a lock: ready may call TryAcquire and Want. A slot that has come
-	// free is taken there, so calling notify for it first is only a detour.
+	// each wake, without a lock: ready may call TryAcquire and Want. ready takes a slot that
+	// has come free, so there is no need to call notify for that slot first.
 	Sleep(ready func() bool)
 
 	// Rouse makes a running call of Sleep call ready again. It may be called from any

@@ -10,7 +10,7 @@ type Stats struct {
 	// Caps are the effective caps.
 	Caps   Caps `json:"caps"`
 	PerKey int  `json:"per_key,omitempty"`
-	// Blocked is how many submitters wait for room in a bounded queue.
+	// Blocked is the number of submitters that wait for room in a bounded queue.
 	Blocked int  `json:"blocked,omitempty"`
 	Paused  bool `json:"paused,omitempty"`
 	Closed  bool `json:"closed,omitempty"`
@@ -18,8 +18,8 @@ type Stats struct {
 	Shared *Usage `json:"shared,omitempty"`
 }
 
-// Stats returns the present state. Running is not kept by tier: a slot's tier
-// says when it is given out and is forgotten then.
+// Stats returns the present state. Running is not divided by tier: the tier of work
+// decides when it gets a slot, and is not recorded after that.
 func (s Scheduler) Stats() Stats {
 	var shared *Usage
 	now := s.made().Stats(func() { shared = s.usage() })

@@ -29,18 +29,18 @@ func chunk(rate float64, capacity int64) int64 {
 	return max(min(int64(rate/100), capacity, largestChunk), 1) // 1 as well if nothing is known of the bucket
 }
 
-// errStreamClosed answers the use of a closed stream. It is the same error as
+// errStreamClosed is the error of calls on a closed stream. It is the same error as
 // that of a closed [os.File].
 var errStreamClosed = fs.ErrClosed
 
-// stream is what a [Reader] and a [Writer] share: the limiter to pay, and being closed
-// while waiting.
+// stream is the part that a [Reader] and a [Writer] have in common: it pays the limiter,
+// and its close interrupts a wait for tokens.
 type stream struct {
 	// A stream belongs to the operation that ctx stands for, and the methods
-	// of io have no place for it.
+	// of package io take no context.
 	ctx     context.Context //nolint:containedctx // see above
 	limiter Limiter
-	credit  int64 // bytes that are paid for and have not come yet
+	credit  int64 // bytes that are paid for in advance
 	closed  chan struct{}
 	once    sync.Once
 }
@@ -52,9 +52,9 @@ func newStream(ctx context.Context, l Limiter) *stream {
 // pay waits for n bytes' worth of tokens. It returns at once with an error when
 // the stream is closed or its context ends.
 //
-// Those of a tier take turns. While others wait a stream pays for a whole chunk at its turn,
-// and keeps what it does not need for the bytes that follow: so streams of a tier get the
-// same number of bytes, whatever the sizes of their reads and writes.
+// The streams of a tier take turns. While others wait, a stream pays for a whole chunk at its
+// turn and keeps the surplus as credit for the bytes that follow. So the streams of a tier get
+// the same number of bytes, whatever the sizes of their reads and writes.
 func (s *stream) pay(n int) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -78,12 +78,12 @@ func (s *stream) pay(n int) error {
 	return err
 }
 
-// chunk returns how much of n bytes to pay for at once.
+// chunk returns how many of n bytes to pay for at once.
 func (s *stream) chunk(n int) int {
 	return int(min(int64(n), s.largest()))
 }
 
-// largest returns how many bytes to pay for at once at the most.
+// largest returns the maximum number of bytes to pay for at once.
 func (s *stream) largest() int64 {
 	if s.limiter.key != "" {
 		return s.limiter.c.keyChunk.Load()
@@ -91,8 +91,7 @@ func (s *stream) largest() int64 {
 	return s.limiter.c.chunk.Load()
 }
 
-// usable returns the error with which to refuse a stream that has been closed
-// or whose context has ended.
+// usable returns an error if the stream has been closed or its context has ended.
 func (s *stream) usable() error {
 	if s.isClosed() {
 		return errStreamClosed
@@ -112,8 +111,8 @@ func (s *stream) isClosed() bool {
 	}
 }
 
-// close wakes calls that wait to pay, and closes what the stream wraps if that
-// can be closed. Only the first call does anything.
+// close wakes calls that wait to pay, and closes the wrapped reader or writer if it
+// is an [io.Closer]. Only the first call does anything.
 func (s *stream) close(wrapped any) (err error) {
 	s.once.Do(func() {
 		close(s.closed)

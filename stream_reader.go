@@ -21,12 +21,12 @@ func (l Limiter) Reader(ctx context.Context, r io.Reader) *Reader {
 	return &Reader{source: r, stream: newStream(ctx, l)}
 }
 
-// Read reads at most a hundredth of a second's worth of bytes and pays for what
-// it got. It pays afterwards because only then it knows how much: a reader that
-// paid first would keep tokens from others while it waits for its source, and
-// would have to give back what a short read did not use. When it is closed or
-// its context ends while it waits, the bytes that it has read come along with
-// the error.
+// Read reads at most a hundredth of a second's worth of bytes, and then pays for
+// them. It pays afterwards because only then the number of bytes is known: paying
+// first would keep tokens from other callers while Read waits for the underlying
+// reader, and tokens would have to be put back after a short read. If the reader is
+// closed or its context ends while Read waits for tokens, Read returns the bytes that
+// it has read together with the error.
 func (r *Reader) Read(p []byte) (int, error) {
 	if err := r.usable(); err != nil {
 		return 0, err
@@ -41,6 +41,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close makes a Read that waits return at once, with [os.ErrClosed], as do all
-// later ones. It closes the reader underneath if that is an [io.Closer].
+// Close makes a Read that waits for tokens return at once with [os.ErrClosed], as all
+// later ones do. It closes the underlying reader if that is an [io.Closer].
 func (r *Reader) Close() error { return r.close(r.source) }

@@ -2,14 +2,14 @@ package stint
 
 import "context"
 
-// Then has fn run on a slot of s when f has a value, and returns the future of
-// what fn makes of it. If f fails, fn is not called and the returned future
+// Then runs fn with the value of f on a slot of s, once f has one, and returns the
+// future of fn's result. If f fails, fn is not called and the returned future
 // fails with the same error. Cancelling the returned future, or the end of ctx,
-// cancels f too, if it has no outcome yet.
+// cancels f too, if f has no outcome yet.
 //
-// A continuation takes its place in a bounded queue even if that is full: it
-// is part of work that has been accepted. A scheduler that drains takes none:
-// it waits for what is queued or runs, not for what that may lead to.
+// A continuation is queued even if a bounded queue is full, because it is part of
+// work that has been accepted. A scheduler that drains refuses it: Drain waits for
+// work that is queued or runs, not for continuations of that work.
 func Then[T, U any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, T) (U, error),
 ) *Future[U] {
@@ -19,15 +19,15 @@ func Then[T, U any](
 	return next
 }
 
-// Catch has fn run on a slot of s when f fails, with the error of f, and returns the future
-// of what fn makes of it: a value in its place, or another error. If f has a value, the
-// returned future has it too, without a slot; that needs no room in s, and s may be closed.
+// Catch runs fn with the error of f on a slot of s if f fails, and returns the future of fn's
+// result: a value in place of the error, or another error. If f has a value, the returned
+// future gets that value without a slot, even if s is full or closed.
 //
-// Cancelling the returned future, or the end of ctx, cancels f too, if it has no outcome
-// yet. Then, and if ctx has ended before the call, it is the cancellation that the returned
-// future fails with, and fn is not called. A cancellation of f alone is a failure as any
-// other, which fn is called for. As to queues and draining, Catch is as [Then]: if s does not
-// take fn, the returned future fails with the error of that.
+// Cancelling the returned future, or the end of ctx, cancels f too, if f has no outcome yet.
+// In that case, and if ctx has ended before the call, the returned future fails with the cause
+// of the cancellation, and fn is not called. If only f is cancelled, fn is called, as for any
+// other failure. For queues and draining, Catch is like [Then]: if s refuses fn, the returned
+// future fails with the reason.
 func Catch[T any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, error) (T, error),
 ) *Future[T] {

@@ -16,29 +16,29 @@ const (
 	CodeMax Code = "max"
 	// CodeCap: the running total has reached the cap of the entry's tier.
 	CodeCap Code = "cap"
-	// CodeKey: as many of the entry's key run as one key may.
+	// CodeKey: the maximum number of entries of the entry's key run already.
 	CodeKey Code = "key"
-	// CodeRate: the token bucket is short of tokens.
+	// CodeRate: the token bucket has too few tokens.
 	CodeRate Code = "rate"
-	// CodeBehind: others go first.
+	// CodeBehind: other entries go first.
 	CodeBehind Code = "behind"
-	// CodeShared: no slot is free, or no token there, where they are shared.
+	// CodeShared: no shared slot is free, or no shared tokens are available.
 	CodeShared Code = "shared"
 	// CodePaused: the scheduler is paused.
 	CodePaused Code = "paused"
-	// CodeClosed: the scheduler is closed and takes nothing new.
+	// CodeClosed: the scheduler is closed and accepts no work.
 	CodeClosed Code = "closed"
 	// CodeQueueFull: the queue is bounded and full; the caller waits for room.
 	CodeQueueFull Code = "queue_full"
 )
 
-// Reason is one thing that keeps an entry waiting, with what a person needs in
-// order to act on it. Which fields are set depends on Code.
+// Reason is one reason why an entry waits, with the data that is needed to act on
+// it. Which fields are set depends on Code.
 type Reason struct {
 	Code Code `json:"code"`
 	// Limit is the number that the entry ran into: max, cap, key, queue_full.
 	Limit int `json:"limit,omitempty"`
-	// Running is how much of Limit is taken.
+	// Running is how much of Limit is in use.
 	Running int `json:"running,omitempty"`
 	// Weight is how many slots the entry needs at once, where it needs more than one:
 	// it waits for max as long as Running plus Weight is above Limit.
@@ -46,28 +46,28 @@ type Reason struct {
 	// Key is the key at its limit.
 	Key string `json:"key,omitempty"`
 	// Held is the work that has the slots that the entry waits for (max, cap, key), at most the
-	// ten that have had them longest. It is known where [Config.Holders] says so.
+	// ten that have had them longest. It is set only with [Config.Holders].
 	Held []Held `json:"held,omitempty"`
-	// Ahead counts the entries that go first, at most, by tier, lowest first.
+	// Ahead is the maximum number of entries that go first, by tier, lowest first.
 	// An entry of a lower tier goes first only by the starvation guard, and is
 	// not counted.
 	Ahead [Tiers]int `json:"ahead,omitzero"`
-	// Guard is how many turns away the starvation guard's turn of the entry's
-	// tier is.
+	// Guard is the number of turns until the starvation guard's turn for the
+	// entry's tier.
 	Guard int `json:"guard,omitempty"`
-	// Tokens is how many tokens the bucket is short of.
+	// Tokens is the number of tokens that are missing.
 	Tokens int64 `json:"tokens,omitempty"`
-	// FreeAt is when the bucket will have them, if no caller goes first.
+	// FreeAt is when the bucket will have these, if no caller goes first.
 	FreeAt time.Time `json:"free_at,omitzero"`
 	// Since is when the scheduler was paused.
 	Since time.Time `json:"since,omitzero"`
-	// By is the text given to Pause; the processes that hold the shared slots; or those
-	// that wait for shared tokens.
+	// By is the text that was passed to Pause; the processes that hold the shared slots; or
+	// the processes that wait for shared tokens.
 	By string `json:"by,omitempty"`
 }
 
-// String says in one line why an entry waits, for a log or a person: "as many slots are in
-// use as the limit allows: 4 of 4". Its words may change; programs look at Code.
+// String returns one line of text that says why an entry waits, as in "as many slots are in
+// use as the limit allows: 4 of 4". The wording may change; programs should use Code.
 func (r Reason) String() string {
 	switch r.Code {
 	case CodeMax:
@@ -96,7 +96,7 @@ func (r Reason) String() string {
 	case CodeQueueFull:
 		return fmt.Sprintf("the queue is full: %d of %d entries wait", r.Running, r.Limit)
 	default:
-		return string(r.Code) // of another package, which has words of its own
+		return string(r.Code) // of another package, which has a text for it
 	}
 }
 

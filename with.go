@@ -6,7 +6,7 @@ import (
 	"github.com/stintgo/stint/internal/sched"
 )
 
-// callWith is a future whose function is handed an argument, in one allocation.
+// callWith is a future with an argument for its function, in one allocation.
 type callWith[A, T any] struct {
 	*sched.Call // of the future
 
@@ -15,13 +15,13 @@ type callWith[A, T any] struct {
 	arg    A
 }
 
-// Forget lets go of the function and its argument. It is the engine's.
+// Forget drops the function and its argument; see [sched.Job].
 func (c *callWith[A, T]) Forget() {
 	var none A
 	c.fn, c.arg = nil, none
 }
 
-// Do calls the function. It is the engine's.
+// Do calls the function; see [sched.Job].
 func (c *callWith[A, T]) Do(ctx context.Context) (err error) {
 	fn, arg := c.fn, c.arg
 	c.Forget()
@@ -29,9 +29,9 @@ func (c *callWith[A, T]) Do(ctx context.Context) (err error) {
 	return err
 }
 
-// GoWith is [Go] of a function that is handed arg, so that a hot path needs no
-// closure: the future is the one thing that is allocated. It keeps arg until fn is
-// called, or will not be.
+// GoWith is [Go] with an argument that is passed to fn, so that a hot path needs no
+// closure: the future is the only allocation. The future keeps arg until fn is called
+// or refused.
 func GoWith[A, T any](ctx context.Context, s Scheduler, fn func(context.Context, A) (T, error), arg A) *Future[T] {
 	c := &callWith[A, T]{fn: fn, arg: arg}
 	c.Call = &c.future.call.Call

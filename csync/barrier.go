@@ -96,11 +96,11 @@ func NewBarrier(parties int, action func()) *Barrier {
 // and one less than the number of parties for the last.
 //
 // If ctx ends before, also before the call, Wait breaks the barrier and returns
-// [context.Cause] of ctx; but not while it runs the action, which must look after
-// its end itself. If the barrier is broken, before or while it waits, the error
-// wraps [ErrBroken]. With an error the place is 0.
+// [context.Cause] of ctx; except while it runs the action, which must check ctx
+// itself. If the barrier is broken, before or while it waits, the error wraps
+// [ErrBroken]. With an error the place is 0.
 //
-// When more goroutines call Wait than there are parties, those too many belong to
+// When more goroutines call Wait than there are parties, the excess calls belong to
 // the next cycle; they wait for the action before they arrive.
 func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 	if err := b.enter(ctx); err != nil {
@@ -121,8 +121,8 @@ func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 	return place, nil
 }
 
-// Break breaks the barrier as a party that leaves does. It is for a party that
-// cannot come any more. The others get an error that wraps [ErrBroken] and has
+// Break breaks the barrier, as the end of a party's context does. It is for a party that
+// will not arrive any more. The others get an error that wraps [ErrBroken] and has
 // the text of cause. Breaking a broken barrier changes nothing.
 func (b *Barrier) Break(cause error) {
 	b.mu.Lock()

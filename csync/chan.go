@@ -8,24 +8,23 @@ import (
 	"sync"
 )
 
-// ErrClosed answers a send on a closed channel, and a receive from one that is
-// closed and empty.
+// ErrClosed is the error of a send on a closed channel, and of a receive from a
+// channel that is closed and empty.
 var ErrClosed = errors.New("csync: channel is closed")
 
-// Chan is a channel that any side may close, any number of times. What sends to
-// it when it is closed, or waits to, gets [ErrClosed] instead of a panic; what it
-// holds can still be received. A value that a Send has returned nil for is
-// received or in the buffer; none is lost between the two sides when a context
-// ends or the channel is closed. Values arrive in the order in which they were
-// sent.
+// Chan is a channel that any side may close, any number of times. A Send on a closed
+// channel, or one that waits when the channel is closed, returns [ErrClosed] instead
+// of panicking; buffered values can still be received. If Send returns nil, its value
+// is received or in the buffer: no value is lost when a context ends or the channel is
+// closed. Values arrive in the order in which they were sent.
 //
 // With a capacity of 0, a Send returns when a receiver has the value. The zero
 // value is an open channel with a capacity of 0; [NewChan] makes others. All
 // methods may be called from many goroutines.
 //
-// A Chan cannot be a case of a select statement. What such a statement adds to
-// one channel, an end of the waiting and a default, the context and the Try
-// methods do here; but to wait for the first of several, use Go's own channels.
+// A Chan cannot be a case of a select statement. The contexts and the Try methods
+// replace a select of one channel with a timeout or a default. To wait for the first
+// of several channels, use Go's own.
 type Chan[T any] struct {
 	mu        sync.Mutex // guards all; taken last, never held while waiting
 	buffer    []T        // a ring: its capacity is the channel's
@@ -35,7 +34,7 @@ type Chan[T any] struct {
 	receivers queue[parcel[T]] // wait only while the buffer is empty and no call sends
 }
 
-// parcel is what a blocked call brings or gets.
+// parcel is the value that a blocked call sends or receives, and its error.
 type parcel[T any] struct {
 	value T
 	err   error // ErrClosed, if the channel was closed meanwhile
@@ -125,9 +124,9 @@ func (c *Chan[T]) Close() {
 	receivers.wake()
 }
 
-// All returns the values as they come, until the channel is closed and empty or
-// ctx ends; ctx says which. A loop over it may be left at any time, and shares
-// the values with other receivers.
+// All yields the values as they arrive, until the channel is closed and empty or ctx
+// ends; ctx.Err says which. A loop over it may be left at any time, and shares the
+// values with other receivers.
 func (c *Chan[T]) All(ctx context.Context) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -149,8 +148,8 @@ func (c *Chan[T]) Len() int {
 // Cap returns the capacity.
 func (c *Chan[T]) Cap() int { return len(c.buffer) }
 
-// putLocked sends v to a waiting receiver, which the caller has to wake, or to the
-// buffer; or reports false.
+// putLocked sends v to a waiting receiver, which the caller must wake, or to the
+// buffer. If neither is possible, it reports false.
 func (c *Chan[T]) putLocked(v T) (receiver *waiter[parcel[T]], ok bool, err error) {
 	switch {
 	case c.closed:
@@ -166,8 +165,8 @@ func (c *Chan[T]) putLocked(v T) (receiver *waiter[parcel[T]], ok bool, err erro
 	return nil, false, nil
 }
 
-// takeLocked receives the oldest value, from the buffer or from a sender that
-// waits; or reports false. If a sender is returned, it is to be woken.
+// takeLocked receives the oldest value, from the buffer or from a waiting sender. If
+// there is none, it reports false. If it returns a sender, the caller must wake it.
 func (c *Chan[T]) takeLocked() (v T, sender *waiter[parcel[T]], ok bool, err error) {
 	switch {
 	case c.len > 0:
@@ -202,7 +201,7 @@ func (c *Chan[T]) dequeue() T {
 	return v
 }
 
-// closeLocked takes all out of a queue, to be woken.
+// closeLocked removes all waiters of a queue with ErrClosed. The caller must wake them.
 func (c *Chan[T]) closeLocked(q *queue[parcel[T]]) *waiter[parcel[T]] {
 	q.dropEnded()
 	for w := q.first; w != nil; w = w.next {
@@ -211,7 +210,7 @@ func (c *Chan[T]) closeLocked(q *queue[parcel[T]]) *waiter[parcel[T]] {
 	return q.grant(q.len)
 }
 
-// await waits in q for what the call w gets.
+// await waits in q until the call w is granted, and returns its value and error.
 func (c *Chan[T]) await(ctx context.Context, q *queue[parcel[T]], w *waiter[parcel[T]]) (T, error) {
 	granted := q.wait(ctx, &c.mu, w)
 	got := w.value

@@ -1,21 +1,21 @@
 // Package csync is a synchronisation toolkit in which every wait takes a
 // context: [Mutex], [Semaphore], [RWMutex], [Barrier] and [Chan].
 //
-// What holds for all of them:
+// All of them have these properties:
 //
 //   - A call that waits ends when its context ends, and returns
 //     [context.Cause] of it. A context that has already ended is refused, also
 //     where the call would not have waited.
-//   - Waiting is first in, first out; RWMutex has a line for readers and one for
-//     writers. What is given back goes straight to the next waiter, and no later caller
-//     can take it in between.
-//   - When something is handed to a waiter in the same instant in which its
-//     context ends, the hand-over counts and the call returns nil. So nothing
-//     is ever lost between the two, and nothing is given out twice.
-//   - A caller's bug (unlocking what is not locked, a negative weight) panics
-//     and leaves the state as it was. All else is an error.
-//   - The scoped forms (With) give back when the function returns, panics or
-//     calls [runtime.Goexit].
+//   - Waiting is first in, first out; RWMutex has one queue for readers and one for
+//     writers. A release passes directly to the next waiter, and no later caller can
+//     get in between.
+//   - When a waiter is granted a lock or a value in the same instant in which its
+//     context ends, the grant counts and the call returns nil. So nothing is lost,
+//     and nothing is granted twice.
+//   - A caller's bug (an Unlock without a Lock, a negative weight) panics and does
+//     not change the state. All other failures are errors.
+//   - The scoped forms (With) release when the function returns, panics or calls
+//     [runtime.Goexit].
 //   - Nothing starts a goroutine or a timer, and nothing needs to be closed. A
 //     wait allocates nothing once a lock has been waited for before: each keeps
 //     a few of its waiters for the next time.

@@ -4,9 +4,9 @@ import "context"
 
 // Mutex is a mutual exclusion lock whose Lock takes a context. Unlock hands it
 // to the goroutine that has waited longest; no other can take it in between, so a goroutine
-// that asks behind n others holds the lock after exactly n others have. The price is
-// that a lock that is always fought over goes from goroutine to goroutine, where
-// [sync.Mutex] lets a running goroutine have it many times in a row.
+// that waits behind n others gets the lock after exactly n others have. The price is
+// that a contended lock passes from goroutine to goroutine, where a running goroutine
+// can get a [sync.Mutex] many times in a row.
 //
 // It is not recursive, and not tied to a goroutine: one may lock it and another
 // unlock it. The zero value is an unlocked Mutex. All methods may be called from
@@ -28,7 +28,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 // TryLock locks m if it is free, and reports whether it did. It never blocks.
 func (m *Mutex) TryLock() bool { return m.permits.try(1, 1) }
 
-// Unlock unlocks m, or hands it to the next in line. It panics if m is not
+// Unlock unlocks m, or hands it to the next waiter. It panics if m is not
 // locked.
 func (m *Mutex) Unlock() {
 	if m.permits.state.CompareAndSwap(1, 0) {

@@ -15,8 +15,8 @@ const waitingBit = 1 << 63
 //
 // The state word holds the number of permits taken, and waitingBit. While the
 // bit is clear, taking and returning are one compare-and-swap each. While it is
-// set, only the holder of mu changes the word: that is what keeps late comers
-// from barging in, and lets the slow path use plain stores.
+// set, only the holder of mu changes the word. So later callers cannot overtake
+// waiters, and the slow path can use plain stores.
 type permits struct {
 	state atomic.Uint64
 	mu    sync.Mutex // guards queue; taken last, never held while waiting

@@ -13,7 +13,7 @@ const maxSpare = 64
 // call ends: another goroutine grants it, or the call itself leaves.
 type waiter[V any] struct {
 	next, prev *waiter[V]
-	value      V               // what the call wants, brings or gets
+	value      V               // what the call asks for, sends or receives
 	done       <-chan struct{} // its context's
 	queued     bool            // still in the queue: neither granted nor gone
 	dropped    bool            // taken out because its context had ended: it is not granted
@@ -24,7 +24,7 @@ type waiter[V any] struct {
 	ready chan struct{}
 }
 
-// queue is the first-in first-out line of a lock's waiters: a doubly linked
+// queue is the first-in first-out queue of a lock's waiters: a doubly linked
 // list through the waiters themselves, so that a call that is cancelled leaves
 // in O(1). The lock's own mutex guards it. The zero value is an empty queue.
 //
@@ -58,7 +58,7 @@ func (q *queue[V]) push(done <-chan struct{}, value V) *waiter[V] {
 	return w
 }
 
-// remove takes w out, wherever it stands.
+// remove removes w, wherever it is in the queue.
 func (q *queue[V]) remove(w *waiter[V]) {
 	if w.prev == nil {
 		q.first = w.next
@@ -85,7 +85,7 @@ func (w *waiter[V]) ended() bool {
 }
 
 // head returns the first waiter whose context has not ended, nil if there is none. Those
-// before it are dropped: what comes free after the end of a context is not for its call.
+// before it are dropped: a call whose context has ended is granted nothing any more.
 func (q *queue[V]) head() *waiter[V] {
 	for q.first != nil && q.first.ended() {
 		q.drop(q.first)
@@ -109,9 +109,9 @@ func (q *queue[V]) drop(w *waiter[V]) {
 	w.dropped = true
 }
 
-// grant takes the first n waiters out and returns them, linked by next. They
-// are to be woken after the mutex has been released: a waiter wants the mutex
-// as soon as it runs.
+// grant removes the first n waiters and returns them, linked by next. The caller
+// must wake them, best after it has released the mutex, which a waiter takes as
+// soon as it runs.
 func (q *queue[V]) grant(n int) *waiter[V] {
 	var head, tail *waiter[V]
 	for range n {
@@ -131,7 +131,7 @@ func (q *queue[V]) grant(n int) *waiter[V] {
 // once for each grant, without the mutex. A nil waiter is an empty chain.
 func (w *waiter[V]) wake() {
 	for w != nil {
-		next := w.next // w belongs to its own call again as soon as that has the news
+		next := w.next // as soon as w.ready receives, w belongs to its own call again
 		w.next = nil
 		w.ready <- struct{}{}
 		w = next

@@ -20,8 +20,8 @@ const writerBit = 1 << 62
 //     together, whatever writers wait. So no reader waits for more than one
 //     writer to come and go, however many wait.
 //   - When the last of those readers unlocks, the writer that has waited longest
-//     goes in. So a writer waits for those writers only that were there before
-//     it, and for one phase of reading more than that.
+//     goes in. So a writer waits only for the writers that came before it, and for
+//     at most one more phase of reading than there are of these.
 //
 // It is not recursive: a goroutine that holds it for reading and asks again may
 // wait for a writer that waits for the goroutine. Reading cannot be turned into
@@ -165,9 +165,9 @@ func (rw *RWMutex) ownLocked() uint64 {
 	return rw.state.Or(waitingBit) &^ waitingBit
 }
 
-// admitAndUnlock grants those whose turn it is, stores the state, and releases
-// mu. After a writer it is the turn of all readers that wait, and otherwise of a
-// writer.
+// admitAndUnlock grants the waiters whose turn it is, stores the state, and releases
+// mu. After a writer it is the turn of all readers that wait; otherwise it is the turn
+// of a writer.
 func (rw *RWMutex) admitAndUnlock(state uint64, afterWriter bool) {
 	var granted *waiter[struct{}]
 	writerWaits := rw.writers.head() != nil

@@ -11,10 +11,10 @@ import (
 var ErrTooHeavy = errors.New("csync: weight is above the semaphore's total")
 
 // Semaphore is a weighted semaphore: holders share a total, each with a weight
-// of its own. Waiting is strictly first in, first out. The first in line is
-// never passed over, not even by one whose weight would fit; so a heavy Acquire
-// waits only for those before it. The price is that some of the total may be
-// idle while the first in line waits for more.
+// of its own. Waiting is strictly first in, first out. The first waiter is never
+// passed over, not even by a later one whose weight would fit; so a heavy Acquire
+// waits only for the calls before it. The price is that some of the total may be
+// idle while the first waiter waits for more.
 //
 // A semaphore is made by [NewSemaphore]; the zero value has a total of 0. All
 // methods may be called from many goroutines. All of them panic on a negative
@@ -34,7 +34,7 @@ func NewSemaphore(total int64) *Semaphore {
 // case, also if ctx had ended before the call, it returns [context.Cause] of ctx
 // and takes nothing. What was handed over before ctx ended is taken: Acquire
 // returns nil. An n above the total is refused at once with an error that wraps
-// [ErrTooHeavy]. An n of 0 takes nothing, but waits for those before it.
+// [ErrTooHeavy]. An n of 0 takes nothing, but waits for the calls before it.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	w := weight(n)
 	if w > s.total {
@@ -47,7 +47,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 // reports whether it did. It never blocks.
 func (s *Semaphore) TryAcquire(n int64) bool { return s.permits.try(weight(n), s.total) }
 
-// Release gives n back, and to those in line what they wait for. It panics if
+// Release releases n, and grants the next waiters what they wait for. It panics if
 // less than n is held.
 func (s *Semaphore) Release(n int64) {
 	if !s.permits.release(weight(n), s.total) {
@@ -56,7 +56,7 @@ func (s *Semaphore) Release(n int64) {
 }
 
 // With calls fn while n of the total is held. The error is that of Acquire, in
-// which case fn was not called, or that of fn. n is given back when fn returns,
+// which case fn was not called, or that of fn. n is released when fn returns,
 // panics or calls [runtime.Goexit].
 func (s *Semaphore) With(ctx context.Context, n int64, fn func() error) error {
 	if err := s.Acquire(ctx, n); err != nil {

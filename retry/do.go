@@ -16,16 +16,16 @@ import (
 //   - an error that wraps that of fn when there are no attempts left;
 //   - [context.Cause] of ctx, when ctx has ended, together with the last error
 //     of fn: [errors.Is] finds both. It interrupts the wait, but not fn;
-//   - an error that wraps [ErrPolicy], without a call of fn, when the policy makes
-//     no sense.
+//   - an error that wraps [ErrPolicy], without a call of fn, when the policy is
+//     invalid.
 //
 // fn is called in the caller's goroutine, and its context is ctx, which also
 // knows the number of the attempt (see [Attempt]). If fn returns an error that
-// carries a delay (see [After]), that delay replaces the policy's; it is not cut
-// at Max, because coming sooner than asked would be in vain. A panic of fn passes
+// carries a delay (see [After]), that delay replaces the policy's; it is not limited
+// by Max, because an earlier attempt would be refused. A panic of fn passes
 // through. Do starts no goroutine and leaves no timer behind.
 //
-// [Config.Do] does the same with functions that are asked about or notified of failures.
+// [Config.Do] does the same, and calls functions that decide on failures or log them.
 func Do(ctx context.Context, policy Policy, fn func(context.Context) error) error {
 	return Config{Policy: policy}.Do(ctx, fn)
 }
@@ -44,15 +44,15 @@ func DoValue[T any](ctx context.Context, policy Policy, fn func(context.Context)
 	return value, nil
 }
 
-// Config is a policy and functions that take part in each failure. The zero value is
-// the zero [Policy] alone. The functions are kept out of Policy so that it stays a
+// Config is a policy and functions that are called after failures. The zero value is
+// the zero [Policy] alone. The functions are not part of Policy so that a Policy is a
 // value that can be compared and stored.
 type Config struct {
 	// Policy says how often and after which delays.
 	Policy Policy
-	// If returns true for the errors after which to try again; after another, that
-	// error is the answer, as it is. It is not asked about errors that end the
-	// attempts anyway. Nil is true for all.
+	// If reports whether to try again after an error. If it reports false, Do returns
+	// that error unchanged. It is not called for errors that end the attempts anyway.
+	// A nil If tries again after all errors.
 	If func(err error) bool
 	// OnFailure is called after each attempt that failed, before the wait; for a log
 	// line, say. It is called in the goroutine of Do. Nil is not called.
@@ -106,7 +106,7 @@ type Failure struct {
 type runner struct {
 	cfg      Config
 	attempt  int           // number of the attempt that runs, from 1
-	previous time.Duration // what the policy gave before it
+	previous time.Duration // delay that the policy gave before it
 }
 
 // failed decides what follows an attempt that returned err. It returns nil after

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Permanent marks err as one that trying again cannot help: [Do] stops and
+// Permanent marks err as an error for which another attempt is useless: [Do] stops and
 // returns it. The mark changes nothing else; the text is the same, and
 // [errors.Is] and [errors.As] see through it. It stays on the error that Do
 // returns, so that an outer Do or a queue stops as well. Permanent(nil) is nil.
@@ -50,7 +50,7 @@ func Delay(err error) (time.Duration, bool) {
 	return max(carrier.RetryAfter(), 0), true
 }
 
-// delayed is what errors that carry a delay have in common.
+// delayed is the interface of errors that carry a delay.
 type delayed interface {
 	error
 	RetryAfter() time.Duration

@@ -30,7 +30,7 @@ const (
 // jitterNames is what Parse reads and String writes.
 var jitterNames = [...]string{None: "none", Full: "full", Equal: "equal", Decorrelated: "decorrelated"}
 
-// String returns the kind's name, or jitter(n) for a value that is no kind.
+// String returns the kind's name, or jitter(n) for a value that is not a kind.
 func (j Jitter) String() string {
 	if !j.valid() {
 		return "jitter(" + strconv.Itoa(int(j)) + ")"

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a Policy's unset fields mean.
+// The defaults of a Policy's unset fields.
 const (
 	DefaultAttempts = 3
 	DefaultBase     = 200 * time.Millisecond
@@ -16,7 +16,7 @@ const (
 	DefaultMax      = 30 * time.Second
 )
 
-// ErrPolicy is wrapped by the errors for policies that make no sense.
+// ErrPolicy is wrapped by the errors for invalid policies.
 var ErrPolicy = errors.New("retry: invalid policy")
 
 // Policy says how often a function that fails is tried, and after which delays.
@@ -24,17 +24,17 @@ var ErrPolicy = errors.New("retry: invalid policy")
 // attempts with delays of 200 ms and 400 ms. A Policy can be compared, copied,
 // used from many goroutines, and written as text (see [Parse]).
 //
-// A 0 in a text is not unset, but a mistake: see
-// [Policy.WithAttempts].
+// In text, a 0 is an error and does not mean unset; for numbers from flags and
+// requests see [Policy.WithAttempts].
 type Policy struct {
 	// Attempts is how often the function is called at most, the first time
 	// included. Unset is 3.
 	Attempts int
 	// Base is the first delay. Unset is 200 ms, or Max if that is shorter. For
-	// no delay at all take 1 ns.
+	// practically no delay use 1 ns.
 	Base time.Duration
-	// Factor is what each delay is multiplied with to give the next: 1 for
-	// delays that stay the same, at least. Unset is 2.
+	// Factor is the ratio of each delay to the one before it, at least 1, with
+	// which all delays are the same. Unset is 2.
 	Factor float64
 	// Max is the longest delay. Unset is 30 s, or Base if that is longer.
 	Max time.Duration
@@ -42,14 +42,14 @@ type Policy struct {
 	Jitter Jitter
 }
 
-// TaskPolicy is the policy of a durable task that is given no other: three
+// TaskPolicy is the policy of a durable task that has no policy of its own: three
 // attempts from 200 ms as in the zero Policy, but with [Decorrelated] jitter,
 // because the tasks of a queue fail together when what they need is down.
 func TaskPolicy() Policy { return Policy{Jitter: Decorrelated} }
 
-// WithAttempts returns p with n attempts. It is for an n that comes from
-// outside, such as a flag or a request, where 0 is no way to leave it out: the
-// error of an n below 1 wraps [ErrPolicy].
+// WithAttempts returns p with n attempts. It is for a number from outside, such
+// as a flag or a request, where 0 does not mean unset: for an n below 1 it returns
+// an error that wraps [ErrPolicy].
 func (p Policy) WithAttempts(n int) (Policy, error) {
 	if n < 1 {
 		return p, fmt.Errorf("%w: attempts %d is below 1", ErrPolicy, n)

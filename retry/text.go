@@ -36,10 +36,10 @@ func Parse(text string) (Policy, error) {
 	return p, nil
 }
 
-// parts notes which parts of a policy's text have been read.
+// parts records which parts of a policy's text have been read.
 type parts struct{ attempts, base, factor, max, jitter bool }
 
-// read sets in p what part says.
+// read parses part and sets the field of p that it is for.
 func (seen *parts) read(p *Policy, part string) error {
 	if jitter, ok := parseJitter(part); ok {
 		p.Jitter = jitter
@@ -67,8 +67,8 @@ func (seen *parts) read(p *Policy, part string) error {
 	return once(&seen.max, d > 0, part, "max delay")
 }
 
-// once notes that a part has been read. It returns an error if such a part had
-// been read before, or if its value makes no sense.
+// once records that a part has been read. It returns an error if such a part had
+// been read before, or if its value is not sensible.
 func once(seen *bool, sensible bool, part, name string) error {
 	if *seen {
 		return fmt.Errorf("%q is a second %s", part, name)
@@ -88,8 +88,8 @@ func (p Policy) String() string {
 	return fmt.Sprintf("%d,%v,%sx,%v,%v", p.Attempts, p.Base, factor, p.Max, p.Jitter)
 }
 
-// MarshalText returns what String does. A policy that Validate refuses is an
-// error.
+// MarshalText returns the text of String, or an error if Validate refuses the
+// policy.
 func (p Policy) MarshalText() ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (p Policy) MarshalText() ([]byte, error) {
 	return []byte(p.String()), nil
 }
 
-// UnmarshalText reads what [Parse] does.
+// UnmarshalText reads the text that [Parse] accepts.
 func (p *Policy) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err != nil {

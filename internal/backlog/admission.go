@@ -29,9 +29,9 @@ func (b *Backlog[T]) Closed(running int) uint8 {
 func (b *Backlog[T]) Eligible() uint8 { return b.order.eligible }
 
 // Highest returns the highest tier of which an entry may start when running slots
-// are in use, if it has the slots that it needs, or -1. A turn of the guard counts
-// only where nothing may start but for it: else it is one start, and the tier of all
-// that is to come is another.
+// are in use, provided that enough slots are free for it, or -1. A turn of the guard
+// counts only if nothing else may start: otherwise it affects a single start, and the
+// starts after it are of another tier.
 func (b *Backlog[T]) Highest(running int) (tier int) {
 	if tier = b.slots.highest(running, b.order.eligible); tier >= 0 {
 		return tier

@@ -6,7 +6,7 @@ import "github.com/stintgo/stint/internal/shrink"
 // already: a binary min-heap by ticket, of entries that know their place.
 type aged[T any] []*Entry[T]
 
-// put files e at i. A place counts from 1: an entry in a FIFO has none.
+// put stores e at index i. Places count from 1, and 0 is that of an entry in a FIFO.
 func (h aged[T]) put(i int, e *Entry[T]) {
 	h[i], e.place = e, int32(i)+1
 }
@@ -31,8 +31,8 @@ func (h *aged[T]) remove(e *Entry[T]) {
 	}
 }
 
-// up and down find the place of e, which i is free for, on the way to the top
-// or away from it.
+// up and down move e from the free index i to its place: towards the top, or away
+// from it.
 func (h aged[T]) up(i int, e *Entry[T]) {
 	for i > 0 {
 		parent := (i - 1) / 2

@@ -51,16 +51,17 @@
 // waiting one has the other 49. On its own turn a tier starts its first entry
 // past its cap, never past the maximum. A turn whose tier has nothing waiting
 // goes to the highest waiting tier within caps. Hence the bound: an entry with
-// a entries before it in its tier's order starts after at most 56·(a+1) turns,
+// n entries before it in its tier's order starts after at most 56·(n+1) turns,
 // whatever arrives in the tiers above it. Turns during which its key is at its
 // limit or blocked do not count, and a turn of the guard does not end while its
-// entry waits for enough free slots. The a entries include later arrivals of
+// entry waits for enough free slots. The n entries include later arrivals of
 // other keys whose turn comes first; as virtual time moves on with every start, a
 // stream of new keys cannot go before an entry for ever.
 //
-// The sequence is one for all takers, so the bound is for entries of a class
-// that all of them take. Where they differ, a turn of the guard goes to the taker
-// that comes at it, and what that one does not take waits for another.
+// All takers share one sequence, so the bound holds for entries of a class that
+// all of them take. If they take different classes, a turn of the guard belongs to
+// the taker that asks during it, and entries that this taker does not take wait for
+// a later turn.
 //
 // # Cost
 //
@@ -133,9 +134,9 @@ type Arrival struct {
 	// Weight is the number of slots that the entry needs, at least 1.
 	Weight int
 	// Ticket is the entry's place in the order of arrival, from 1; 0 stands for the next one. An entry
-	// has the ticket that it had before if it comes back (its attempt failed, or what
-	// ran it is gone) or is queued anew after a restart. No two entries of a backlog may
-	// have the same; tickets given to later arrivals are larger.
+	// that comes back (its attempt failed, or the process that ran it is gone), or is queued again
+	// after a restart, has its previous ticket. No two entries of a backlog may have the same ticket;
+	// tickets of later arrivals are larger.
 	Ticket uint64
 }
 

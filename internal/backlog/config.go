@@ -5,14 +5,14 @@ import "math/bits"
 // Config is what a [Backlog] admits. The zero value admits nothing, because its
 // Max is 0.
 type Config struct {
-	// Max is the most slots in use at once.
+	// Max is the maximum number of slots in use at once.
 	Max int
 	// Caps are the caps of the tiers as the user set them, 0 for unset.
 	Caps [Tiers]int
-	// PerKey is the most entries of one key that run at once, 0 for no limit.
+	// PerKey is the maximum number of entries of one key that run at once, 0 for no limit.
 	PerKey int
-	// KeyLimits are the limits of single keys, which have these instead of PerKey, 0
-	// for no limit. The map must not be changed later.
+	// KeyLimits are the limits of single keys, which override PerKey, 0 for no limit. The
+	// map must not be changed later.
 	KeyLimits map[string]int
 	// Share returns the weight of a key in the fairness between keys, at least
 	// 1. Nil gives every key the same.
@@ -46,7 +46,7 @@ func Resolve(maximum int, set [Tiers]int) [Tiers]int {
 	return caps
 }
 
-// slots is the most slots in use: by all, and by each tier.
+// slots is the maximum number of slots in use, and the caps of the tiers.
 type slots struct {
 	max   int
 	given [Tiers]int // the caps as given
@@ -69,7 +69,7 @@ func (s *slots) highest(running int, tiers uint8) (tier int) {
 	return -1
 }
 
-// Max is the most slots in use at once.
+// Max returns the maximum number of slots in use at once.
 func (b *Backlog[T]) Max() int { return b.slots.max }
 
 // Caps returns the caps in force.

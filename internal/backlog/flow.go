@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// flow is what one key has in one tier, or what the entries without a key are
-// there: the party between which turns are shared. It has a line for each class
-// that it has had entries of.
+// flow is the queued entries of one key in one tier, or of that tier's entries
+// without a key. Turns are shared between flows. A flow has a line for each class of
+// which it has had entries.
 type flow[T any] struct {
 	own    line[T]    // its first, so that a flow of one class is one object
 	more   []*line[T] // those of other classes, ascending
@@ -18,7 +18,7 @@ type flow[T any] struct {
 	share  uint32     // the key's
 	cost   uint32     // virtual time that one slot takes: unit over the key's share
 	queued int32
-	run    bool  // it is one entry that stands for all, see [Run]
+	run    bool  // one entry represents all of its pieces, see [Run]
 	open   int32 // lines in order
 }
 

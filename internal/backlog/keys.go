@@ -206,7 +206,7 @@ func (s *Keys[T]) shareOf(name string) uint32 {
 	return uint32(min(max(s.share(name), 1), unit))
 }
 
-// count counts n entries more that a key has queued, and reports whether it is set aside.
+// count adds n to the number of queued entries of a key, and reports whether the key is set aside.
 func (s *Keys[T]) count(k *key[T], n int) (aside bool) {
 	if k == nil {
 		return false

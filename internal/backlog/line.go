@@ -8,9 +8,10 @@ const nowhere = -1
 // part in a million.
 const unit = 1 << 20
 
-// line is what one class has in a flow: a FIFO, and beside it the entries that
-// came back although younger ones were in the FIFO already. Tickets ascend in the
-// FIFO, so the older of its head and the oldest of the others is the line's first.
+// line is the queue of one class in a flow: a FIFO, and beside it the entries that
+// came back when younger ones were in the FIFO already. Tickets ascend in the FIFO,
+// so the line's first entry is the older of the FIFO's head and the oldest entry
+// beside it.
 //
 // A line is in the order of its class while it has entries that may start, and
 // in none while it is empty or its key is set aside. The own line of a flow
@@ -76,7 +77,7 @@ func (l *line[T]) append(e *Entry[T], virtual uint64) {
 }
 
 // comeBack queues e, which is older than the youngest in the FIFO. It is due as
-// soon as its flow is; by starting, it puts the others off.
+// soon as its flow is, and its start delays the other entries of the flow.
 func (l *line[T]) comeBack(e *Entry[T], virtual uint64) {
 	if l.aged == nil {
 		l.aged = new(aged[T])

@@ -2,17 +2,17 @@ package backlog
 
 import "math/bits"
 
-// Run is many pieces of work without a key, one behind the other, for which one entry
-// stands. The caller keeps the pieces, in a list that is smaller and quicker than one
-// of entries. They are all that has no key in their tier: the order in it is the
-// caller's. The backlog counts them through a pointer, so that a piece which is put
-// behind others costs nothing here.
+// Run is a sequence of pieces of work without a key, which one entry represents. The
+// caller keeps the pieces, in a list that is smaller and quicker than one of entries,
+// and determines their order. A tier with a run has no other entries without a key. The
+// backlog counts the pieces through a pointer, so a piece that is appended to others
+// costs nothing here.
 //
 // In the order between keys a piece is tagged when it comes first: with the end of the one before
 // it, or with its tag if that left without having started.
 type Run[T any] struct {
-	// Entry stands for the pieces: [Backlog.Peek] returns it, and [Backlog.Start] and
-	// [Backlog.Remove] take out the last piece with it.
+	// Entry represents the pieces: [Backlog.Peek] returns it, and [Backlog.Start] and
+	// [Backlog.Remove] remove it together with the last piece.
 	Entry[T]
 
 	b *Backlog[T]
@@ -54,7 +54,7 @@ func (r *Run[T]) StartMany(n uint64, weight int, ticket uint64) {
 // DropFirst is [Backlog.Remove] for the first piece of such a run.
 func (r *Run[T]) DropFirst(weight int, ticket uint64) { r.follow(weight, ticket) }
 
-// follow has the entry stand for the next piece.
+// follow makes the entry represent the next piece.
 func (r *Run[T]) follow(weight int, ticket uint64) {
 	r.weight, r.ticket = int32(weight), ticket
 	t := &r.b.order.tiers[r.line.tier]
@@ -72,9 +72,9 @@ func (r *Run[T]) Why(ahead, weight, running int) Reasons {
 	return r.b.why(&r.Entry, ahead, weight, running)
 }
 
-// Alone returns the tier of the run that is all that is queued, if that tier has no cap below
-// the maximum, else -1. Then a caller needs no backlog to know what starts next, as long as
-// pieces weigh 1: see [Run.StartMany].
+// Alone returns the tier of a run if nothing else is queued and that tier has no cap below the
+// maximum, and -1 otherwise. The run's first piece then starts next, without a decision of the
+// backlog, as long as pieces weigh 1: see [Run.StartMany].
 func (b *Backlog[T]) Alone() (tier int) {
 	if b.order.queued != 1 || b.order.eligible == 0 {
 		return -1

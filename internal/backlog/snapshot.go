@@ -130,8 +130,8 @@ func (s *scan[T, V]) step() (paused bool) {
 	return true
 }
 
-// sized makes the chunks as long as they need be for n entries, but not longer than for
-// some pieces.
+// sized sets the length of the chunks: enough for n entries, but at most for four pieces
+// of the scan.
 func (s *scan[T, V]) sized(n int) {
 	size := min(max(n, 1), 4*PieceMax)
 	s.rows.size, s.lines.size, s.copied.size = size, size, size
@@ -191,7 +191,7 @@ func (s *scan[T, V]) find(k *key[T], tier, class int) *line[T] {
 	return nil
 }
 
-// addLine copies what is to be known of a line besides its entries.
+// addLine copies the state of a line without its entries.
 func (s *scan[T, V]) addLine(l *line[T]) (no int) {
 	line := snapshotLine{
 		tag: l.tag, floor: l.flow.floor, cost: uint64(l.flow.cost), tier: l.tier, inOrder: l.pos != nowhere,

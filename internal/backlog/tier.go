@@ -23,8 +23,8 @@ func (t *tier[T]) pass(tag uint64, weight int32) {
 	t.virtual = max(tag, t.virtual+step)
 }
 
-// opened and closed count a line of f that comes into order or leaves it. A flow
-// has one share, however many lines.
+// opened and closed count the lines of f that are in the order of their class. A
+// flow has one share, however many lines it has.
 func (t *tier[T]) opened(f *flow[T]) {
 	if f.open++; f.open == 1 {
 		t.shares += uint64(f.share)

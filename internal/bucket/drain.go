@@ -4,14 +4,14 @@ import "math"
 
 // advance grants what can be granted by now: to the highest tier, first in
 // first out, as long as the bucket holds what its head needs; then to a tier
-// that has been passed over for too long. The word must be the caller's alone.
+// that has been passed over for too long. The caller must own the word: see enter.
 //
-// Tokens stay in the bucket until its head's need is met, so that one of a
-// higher tier that comes meanwhile finds them there, and neither has to wait
-// for what the other holds. Only what overflows goes to the head at once, which
-// then needs more than the capacity. So the bucket never holds more than its
-// capacity (and the credit of a late wake), and no burst exceeds it, however
-// many wait and give up.
+// Tokens stay in the bucket until they meet the need of the head. So an entry of a
+// higher tier that arrives meanwhile finds them, and no entry waits for tokens that
+// another one holds. Only tokens that overflow go to the head at once, which then
+// needs more than the capacity. So the bucket never holds more than its capacity
+// (and the credit of a late wake), and no burst exceeds it, however many entries
+// wait and give up.
 func (b *Bucket) advance(now int64) {
 	seen := b.look(now)
 	b.age(now, seen.until > now)
@@ -80,8 +80,7 @@ func (b *Bucket) admit(t int) {
 	b.granted.push(e)
 }
 
-// overflow gives the tokens that the bucket cannot hold to the head that they
-// have been waiting for.
+// overflow gives the tokens that the bucket cannot hold to the head of a tier.
 func (b *Bucket) overflow(t *tier, excess int64) {
 	if excess <= 0 {
 		return
@@ -91,14 +90,14 @@ func (b *Bucket) overflow(t *tier, excess int64) {
 	b.spend(excess)
 }
 
-// pay counts n tokens that the head has got.
+// pay counts n tokens that the head has received.
 func (t *tier) pay(n int64) {
 	t.head.need -= n
 	t.need.add(-n)
 }
 
-// hold gives the tokens that the bucket cannot hold to the head, which has to wait
-// for the source. What it does not need is lost.
+// hold gives the tokens that the bucket cannot hold to the head, which waits for the
+// source. Tokens beyond the head's need are lost.
 func (b *Bucket) hold(t *tier, excess int64) {
 	if excess <= 0 {
 		return
@@ -107,12 +106,12 @@ func (b *Bucket) hold(t *tier, excess int64) {
 	b.spend(excess)
 }
 
-// makeUp grants what is due, and notes how many tokens have been earned since
-// then because the wake is late. They go to the waiting entries, or stay in the
-// bucket for a while, apart from what it may hold anyway: a waiter that is woken late
-// was asleep when an idle bucket would have overflowed. What a later wake than
-// LateMax has let pass is treated as if none had waited, so that no burst
-// follows it.
+// makeUp grants the entry that is due, and records as credit the tokens that have
+// been earned since then because the wake is late. The credit goes to the waiting
+// entries, or stays in the bucket for a while in addition to the capacity: a waiter
+// that is woken late was asleep when an idle bucket would have overflowed. Tokens that
+// were earned more than LateMax ago are treated as if no entry had waited, so that no
+// burst follows a very late wake.
 //
 // The credit is counted from the token that was due, not from the nanosecond:
 // at the highest rates a nanosecond earns several, and those count as well.
@@ -127,10 +126,10 @@ func (b *Bucket) makeUp(now int64) {
 	b.spent = b.spill(b.current, now, earned, b.spent)
 }
 
-// clamp is for the bucket of a key while an entry waits, which may wait for the shared
-// bucket: what its own cannot hold meanwhile is lost, but for what the head still needs
-// beyond the capacity. What has been earned while the wake is late, up to [LateMax], is
-// kept for the waiting entries.
+// clamp is for the bucket of a key while an entry waits, perhaps for the shared bucket.
+// Tokens that the key's bucket cannot hold meanwhile are lost, except those that the head
+// still needs beyond the capacity. Tokens that are earned while the wake is late, up to
+// [LateMax], are kept for the waiting entries.
 func (b *Bucket) clamp(now int64) {
 	if !b.keyed || b.occupied == 0 {
 		return
@@ -152,8 +151,8 @@ func (b *Bucket) clamp(now int64) {
 }
 
 // age adds the time since the queue was last looked at to the tiers that were
-// passed over meanwhile, but for the time that went into repaying a debt. When the
-// source was put into debt is not known: if it is in debt now, none of the time
+// passed over meanwhile, except for the time in which a debt was repaid. The time at
+// which the source went into debt is not known: if it is in debt now, none of the time
 // counts.
 func (b *Bucket) age(now int64, indebted bool) {
 	from := b.last

@@ -6,9 +6,9 @@ import (
 )
 
 // Keys gives each key a bucket of its own, all of one rate and capacity, before the one
-// bucket that they share. The first in line of a key gets in line for the shared bucket
-// when its key's bucket holds what it needs, at the end of its tier, and is admitted when
-// both have its tokens. So a key that has used up its rate keeps no other key waiting, and
+// bucket that they share. When a key's bucket has the tokens for the key's first entry, that
+// entry joins the queue of the shared bucket, at the end of its tier, and it is admitted when
+// both buckets have its tokens. So a key that has used up its rate delays no other key, and
 // keys that wait for the shared bucket take turns.
 //
 // Only keys that are not full are remembered: a key that is not known has a full bucket.
@@ -36,7 +36,7 @@ type Keys struct {
 // sparesMax bounds what is kept for keys that begin to wait.
 const sparesMax = 16
 
-// key is what is remembered of a key.
+// key is the record of a key.
 type key struct {
 	name  string
 	spent int64     // while queue is nil
@@ -48,16 +48,16 @@ type keyQueue struct {
 	bucket Bucket
 	keys   *Keys
 	key    *key
-	claims [Tiers]*claim // of the first in line, and of the one that the guard admits
+	claims [Tiers]*claim // of the first entry, and of the entry that the guard admits
 	due    int64         // when the bucket has to be advanced
 	index  int           // in the heap
 }
 
-// claim is an entry of the shared bucket for what one of a key's entries needs.
+// claim is an entry of the shared bucket on behalf of one of a key's entries.
 type claim struct {
 	entry  Entry
 	queue  *keyQueue
-	active bool // it is in line, or granted
+	active bool // it is queued, or granted
 	ready  bool // granted
 	wanted bool // the key's bucket has asked for it at its latest look
 }
@@ -81,9 +81,9 @@ func keyLine(rate float64, capacity int64) *line {
 	return l
 }
 
-// Set changes the rate and the capacity of each key; a rate of 0 is no limit. What a key
-// holds stays as it is, but for what overflows a smaller capacity; one that is full and
-// that no entry waits for is full at the new capacity.
+// Set changes the rate and the capacity of each key; a rate of 0 is no limit. The number of
+// tokens in a key's bucket stays the same, but those beyond a smaller capacity are lost. A
+// key that is full and for which no entry waits is full at the new capacity.
 func (k *Keys) Set(now int64, rate float64, capacity int64) {
 	k.now = now
 	next := keyLine(rate, capacity)
@@ -127,7 +127,7 @@ func (k *Keys) Take(now int64, name string, n int64) bool {
 	return true
 }
 
-// charge notes how many tokens a key has spent.
+// charge records how many tokens a key has spent.
 func (k *Keys) charge(known *key, name string, spent int64) {
 	fresh := known == nil
 	known = k.remember(known, name)
@@ -144,8 +144,8 @@ func (k *Keys) takeShared(n int64) bool {
 	return k.shared.Take(k.now, n) == Taken
 }
 
-// Push puts e into the line of a key, at the end of tier t, for n ≥ 0 tokens. It may be
-// granted at once, see [Keys.Granted].
+// Push queues e for n ≥ 0 tokens at the end of tier t of a key. It may be granted at once,
+// see [Keys.Granted].
 func (k *Keys) Push(now int64, name string, e *Entry, t int, n int64) {
 	q := k.open(now, name)
 	k.waiting[t]++
@@ -153,7 +153,7 @@ func (k *Keys) Push(now int64, name string, e *Entry, t int, n int64) {
 	k.settle(q)
 }
 
-// Remove takes out e of a key's line, as [Bucket.Remove] does.
+// Remove removes e from a key's queue, as [Bucket.Remove] does.
 func (k *Keys) Remove(now int64, name string, e *Entry) {
 	if e.place == inKeys { // it has left the bucket and is ready
 		k.granted.remove(e)
@@ -178,7 +178,7 @@ func (k *Keys) Advance(now int64) {
 	}
 }
 
-// Granted returns the next entry, of a key or of the shared bucket, that has got all its
+// Granted returns the next entry, of a key or of the shared bucket, that has all of its
 // tokens, or nil.
 func (k *Keys) Granted(now int64) *Entry {
 	k.now = now
@@ -231,8 +231,8 @@ func (k *Keys) open(now int64, name string) *keyQueue {
 	return q
 }
 
-// settle follows every operation on a key's bucket: it takes over the entries that it
-// has granted, withdraws the claims that it wants no longer, and closes it if no entry
+// settle must follow every operation on a key's bucket. It takes over the granted entries,
+// withdraws the claims that are not wanted any more, and closes the queue if no entry
 // waits.
 func (k *Keys) settle(q *keyQueue) {
 	for e := q.bucket.Granted(); e != nil; e = q.bucket.Granted() {
@@ -259,15 +259,15 @@ func (k *Keys) settle(q *keyQueue) {
 	}
 }
 
-// withdraw takes a claim out of the shared bucket's line, and gives back what it has got.
+// withdraw removes a claim from the shared bucket's queue and puts back its tokens.
 func (k *Keys) withdraw(c *claim) {
 	c.active, c.ready = false, false
 	k.claims[c.entry.tier]--
 	k.shared.Remove(k.now, &c.entry)
 }
 
-// spent returns the count of tokens that a key has spent, nil if it is not known, once
-// what overflows is lost.
+// spent returns the number of tokens that a key has spent, including those lost by overflow.
+// known is nil if the key is not remembered.
 func (k *Keys) spent(known *key) int64 {
 	if known == nil {
 		return k.spill(k.now, 0)

@@ -15,9 +15,9 @@ func (q *keyQueue) Rivals() (t int, debt int64) {
 	return -1, 0
 }
 
-// Draw takes n tokens of the shared bucket for an entry of tier t, or gets in line for
-// them. Then the key's bucket is advanced when they are there. What the guard of a key
-// admits into debt takes no debt of the shared bucket, which has a guard of its own.
+// Draw takes n tokens of the shared bucket for an entry of tier t, or queues a claim for
+// them: the key's bucket is advanced when the claim is granted. An entry that the key's
+// guard admits into debt takes no debt of the shared bucket, which has a guard of its own.
 func (q *keyQueue) Draw(t int, n int64, _ bool) (drawn, again int64, err error) {
 	k, c := q.keys, q.claimFor(t, n)
 	c.wanted = true
@@ -59,10 +59,10 @@ func (q *keyQueue) claimFor(t int, n int64) *claim {
 	return c
 }
 
-// Return gives tokens back to the shared bucket.
+// Return puts tokens back into the shared bucket.
 func (q *keyQueue) Return(n int64) { q.keys.shared.restore(q.keys.now, n) }
 
-// restore gives back n tokens that were taken, up to a full bucket.
+// restore puts back n tokens that were taken, up to a full bucket.
 func (b *Bucket) restore(now, n int64) {
 	b.enter(now)
 	b.advance(now)

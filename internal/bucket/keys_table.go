@@ -31,7 +31,7 @@ type table struct {
 	next     int64 // of the keys that the sweep has kept, when the first will be full
 }
 
-// remember returns the key of a name, known if it is, and makes it known else.
+// remember returns known, or a new record for the name if known is nil.
 func (k *Keys) remember(known *key, name string) *key {
 	if known != nil {
 		return known
@@ -71,8 +71,8 @@ func (k *Keys) look(now int64) {
 	shrink.Delete(&t.keys, &t.peak, known.name)
 }
 
-// note makes a sweep due at the time at which a key will be full, or as soon after that
-// as there may be one.
+// note makes a sweep due when a key will be full, or at the first time after that at which
+// a sweep is allowed.
 func (t *table) note(full int64) {
 	t.sweepAt = min(t.sweepAt, max(full, t.sweptAt+t.pause()))
 }
@@ -80,8 +80,8 @@ func (t *table) note(full int64) {
 // pause returns the time from the beginning of a sweep to that of the next.
 func (t *table) pause() int64 { return max(sweepEvery, int64(len(t.order))*sweepPace) }
 
-// Sweep begins to drop the keys that are full, or goes on with that, and reports whether
-// it has to be called again, which may be after others had the lock.
+// Sweep begins to drop the keys that are full, or continues to do so, and reports whether it
+// must be called again. The caller may release the lock before the next call.
 func (k *Keys) Sweep(now int64) (more bool) {
 	t := &k.table
 	if !t.sweeping {

@@ -16,8 +16,8 @@ const (
 // MaxCapacity is the largest bucket, in tokens.
 const MaxCapacity = 1 << 56
 
-// Forever is what [Line.When] answers for tokens that come later than a line
-// can count, in nanoseconds (nine years).
+// Forever is the time from the origin, in nanoseconds (nine years), that line.when
+// returns for tokens that are earned later than a line can count.
 const Forever int64 = 1 << 58
 
 const (

@@ -2,13 +2,13 @@ package bucket
 
 import "fmt"
 
-// Never is how long to wait for what no lapse of time brings, in nanoseconds.
+// Never is the wait, in nanoseconds, for an event that does not depend on the time.
 const Never = Forever
 
 // Meter is the arithmetic of a bucket whose count of tokens spent is kept
-// elsewhere, in memory that processes share or in a database. It is immutable: it
-// is given the time and the count, and answers with the count that follows. The
-// bucket was full at time 0.
+// elsewhere, in memory that processes share or in a database. It is immutable: its
+// methods compute the next count from the time and the present count. The bucket was
+// full at time 0.
 type Meter struct{ line }
 
 // NewMeter returns the meter of a rate within [MinRate] and [MaxRate] tokens a
@@ -19,10 +19,10 @@ func NewMeter(rate float64, capacity int64) Meter {
 	return m
 }
 
-// Take takes n ≥ 1 tokens at the time now of a bucket that has spent so many. A
-// bucket that cannot hold n at once gives all that it can hold, when it does: a
-// part. If taken is 0, again is how many nanoseconds to wait until enough are
-// there, if no call takes any meanwhile; else after is the new count.
+// Take takes n ≥ 1 tokens at the time now from a bucket that has spent the given
+// number. If n is above the capacity, Take takes a part of n, a full bucket. If
+// taken is 0, again is how many nanoseconds to wait until enough tokens are
+// available, if no call takes any meanwhile; otherwise after is the new count.
 //
 // A debt is admitted whatever the bucket holds, unless it is in debt: then again
 // is how long that lasts.
@@ -41,7 +41,7 @@ func (m Meter) Take(now, spent, n int64, debt bool) (after, taken, again int64) 
 	return spent + least, least, 0
 }
 
-// Return gives n tokens back, as far as the bucket has room for them.
+// Return puts n tokens back, as far as the bucket has room for them.
 func (m Meter) Return(now, spent, n int64) (after int64) {
 	return max(spent-n, min(spent, m.earned(now)-m.capacity))
 }

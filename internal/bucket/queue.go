@@ -2,14 +2,15 @@ package bucket
 
 import "math/bits"
 
-// Entry is one that waits. Its memory belongs to the caller, which may use it
-// again once it has been granted or removed. The zero value is ready to use.
+// Entry is a waiting request for tokens. Its memory belongs to the caller, which may
+// use it again once it has been granted or removed. The zero value is ready to use.
 type Entry struct {
-	// Ready is for the caller to wake the one that waits. The bucket never
-	// looks at it.
+	// Ready is for the caller, to wake the goroutine that waits. The bucket does
+	// not use it.
 	Ready chan struct{}
 
-	// Err is why one that was granted has got nothing, from the bucket's source.
+	// Err is the error of the bucket's source, if the entry was granted without
+	// tokens because of it.
 	Err error
 
 	asked int64 // tokens
@@ -44,8 +45,8 @@ type tier struct {
 	behind int64
 }
 
-// list is a doubly linked list through its entries, so that one that gives up
-// is taken out without a search.
+// list is a doubly linked list through its entries, so that an entry that gives up
+// is removed without a search.
 type list struct{ head, tail *Entry }
 
 func (l *list) push(e *Entry) {
@@ -86,9 +87,8 @@ func (b *Bucket) Push(now int64, e *Entry, t int, n int64) {
 	b.leave()
 }
 
-// Remove takes out e, which gives up, and gives back the tokens that it has
-// been given, up to a full bucket. An entry that has been granted in the
-// meantime gives back all of them.
+// Remove removes e, whose caller gives up, and puts back the tokens that it has so
+// far, up to a full bucket: all of its tokens if it has been granted meanwhile.
 func (b *Bucket) Remove(now int64, e *Entry) {
 	b.enter(now)
 	b.advance(now)
@@ -116,8 +116,8 @@ func (b *Bucket) Advance(now int64) {
 	b.leave()
 }
 
-// Granted returns the next entry that has got all its tokens, in the order in
-// which they did, or nil.
+// Granted returns the next entry that has all of its tokens, in the order of the
+// grants, or nil.
 func (b *Bucket) Granted() *Entry {
 	e := b.granted.head
 	if e != nil {
@@ -127,8 +127,8 @@ func (b *Bucket) Granted() *Entry {
 	return e
 }
 
-// Next returns when [Bucket.Advance] has to be called next, if nothing else
-// happens before, and whether it has to.
+// Next returns when [Bucket.Advance] must be called next, if nothing else happens
+// before; ok is false if no entry waits and no call is needed.
 func (b *Bucket) Next() (due int64, ok bool) {
 	return min(b.headDue, b.guardDue), b.queued > 0
 }
@@ -159,7 +159,7 @@ func (b *Bucket) dequeue(e *Entry) {
 	}
 }
 
-// giveBack gives back the tokens that e has been given so far.
+// giveBack puts back the tokens that e has so far.
 func (b *Bucket) giveBack(now int64, e *Entry) {
 	b.refund(now, e.asked-e.need)
 	if b.source != nil && e.asked > e.owed {
@@ -167,8 +167,8 @@ func (b *Bucket) giveBack(now int64, e *Entry) {
 	}
 }
 
-// refund gives n tokens back. The bucket takes them up to its capacity; more
-// would let a burst through that the capacity forbids.
+// refund puts n tokens back, up to the capacity; more would allow a burst that the
+// capacity forbids.
 func (b *Bucket) refund(now, n int64) {
 	full := b.current.earned(now) - b.current.capacity
 	b.spent = max(b.spent-n, min(b.spent, full))

@@ -1,39 +1,38 @@
 package bucket
 
-// Source is where tokens come from as well, if the bucket is one process's part of
-// a rate that others share. An entry that is granted has had its tokens of both.
+// Source is a second source of tokens, for a bucket that is one process's part of a
+// shared rate: a granted entry has got its tokens from both the bucket and the source.
 // All methods are called by those of [Bucket] that need the caller's lock.
 type Source interface {
-	// Draw takes n ≥ 1 tokens for the first in line of a tier, or the part that the
+	// Draw takes n ≥ 1 tokens for the first entry of a tier, or the part that the
 	// source can hold at once, or none. If it takes none, again is how many
-	// nanoseconds to wait until that is worth asking again, at least 1, or [Never]
-	// if [Bucket.Advance] will be called. A debt is taken whole.
+	// nanoseconds to wait before asking again, at least 1, or [Never] if
+	// [Bucket.Advance] will be called. A debt is taken whole.
 	Draw(t int, n int64, debt bool) (drawn, again int64, err error)
-	// Return gives tokens back.
+	// Return puts tokens back.
 	Return(n int64)
 	// Rivals returns the highest tier that waits elsewhere, or -1, and how many
 	// nanoseconds a debt of the source will last.
 	Rivals() (t int, debt int64)
 }
 
-// rivals is what was last seen of a source.
+// rivals is the state of a source at the last look.
 type rivals struct {
 	top   int   // the highest tier that waits elsewhere; 0 and less are all the same
 	until int64 // when its debt ends
-	again int64 // when it is worth asking for tokens again, which the first in line was refused
-	debt  int64 // the same, for one that would go into debt
+	again int64 // when to ask again for tokens that the first entry was refused; 0: it was not refused
+	debt  int64 // the same, for an entry that would go into debt
 }
 
-// Share makes b a part of what source has. It is called before all other methods
-// but [Bucket.Init]. From then on all takers need the lock: [Bucket.Take] answers
-// [Queued].
+// Share makes b take all tokens from source as well. It is called before all other
+// methods except [Bucket.Init]. From then on all takers need the lock: [Bucket.Take]
+// returns [Queued].
 func (b *Bucket) Share(source Source) {
 	b.source = source
 	b.word.Or(flagQueued)
 }
 
-// TakeShared is what [Bucket.Take] is for a bucket without a source. It needs the
-// lock.
+// TakeShared is [Bucket.Take] for a bucket with a source. It needs the lock.
 func (b *Bucket) TakeShared(now, n int64) bool {
 	b.enter(now)
 	defer b.leave()
@@ -59,8 +58,8 @@ func (b *Bucket) drawAll(n int64) bool {
 	return err == nil && drawn == n
 }
 
-// draw takes what the first in line of a tier needs of the source, and reports
-// whether it has all of it now. If it has not, again is when to ask again.
+// draw takes the tokens that the first entry of a tier needs from the source, and
+// reports whether it has all of them now. If not, again is when to ask again.
 func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 	if b.source == nil {
 		return true, 0
@@ -84,7 +83,7 @@ func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 	return true, 0
 }
 
-// look returns what others want of the source.
+// look returns the present state of the source.
 func (b *Bucket) look(now int64) (seen rivals) {
 	if b.source != nil {
 		top, debt := b.source.Rivals()

@@ -1,23 +1,23 @@
 package bucket
 
-// Waiting is an entry that waits, as it is at one time.
+// Waiting is the state of an entry that waits, at one moment.
 type Waiting struct {
 	Tier  int
 	Asked int64 // tokens
 	Need  int64 // tokens still to come
 	Since int64 // when it came
-	// FreeAt is when its tokens and those of all before it will have been earned, if
-	// no entry comes before it or gives up. The guard may admit it before that.
+	// FreeAt is when its tokens and those of all entries before it will have been earned,
+	// if no entry arrives ahead of it or gives up. The guard may admit it earlier.
 	FreeAt int64
 	// AloneAt is when the bucket would hold Need tokens if no entry went first.
 	AloneAt int64
-	// Key is that of which the entry stands for the first in line; see [Keys.Queues].
+	// Key is set if the entry represents the first entry of that key; see [Keys.Queues].
 	Key string
 }
 
-// Waiting returns the entries that wait, in the order in which they are admitted if
-// no entry comes or gives up and the guard admits no entry. The bucket has been advanced to
-// now.
+// Waiting returns the entries that wait, in the order in which they are admitted if no
+// entry arrives or gives up and the guard admits none. The bucket must have been advanced
+// to now.
 func (b *Bucket) Waiting(now int64) []Waiting {
 	all := make([]Waiting, 0, b.queued)
 	ahead, spent := total{}, b.word.Load()&^flagQueued

@@ -11,9 +11,9 @@ import (
 // cancellation of the context used last, so that a program that submits many jobs under
 // one context registers once.
 type cancellation struct {
-	ctx   context.Context //nolint:containedctx // whose end it acts on
+	ctx   context.Context //nolint:containedctx // its end removes the jobs
 	done  <-chan struct{}
-	group *Group // of whose functions it is; nil if it is of everything submitted under the context
+	group *Group // if it serves only the functions of a group; nil if it serves all jobs of the context
 
 	_ pad
 
@@ -133,8 +133,8 @@ func (w *cancellation) remove(x *entry) {
 	w.over()
 }
 
-// removeItem counts one item less. Items of a group are not counted: two processors would
-// write the same memory for every function.
+// removeItem counts the removal of an item. Items of a group are not counted: two
+// processors would write the same memory for every function.
 func (w *cancellation) removeItem(tier int) {
 	if w != nil && w.group == nil {
 		w.items[tier]--
@@ -142,7 +142,7 @@ func (w *cancellation) removeItem(tier int) {
 	}
 }
 
-// over counts one job less.
+// over counts the removal of a job.
 func (w *cancellation) over() {
 	if w.n--; w.n == 0 {
 		w.engine = nil

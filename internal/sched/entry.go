@@ -55,10 +55,10 @@ type use struct {
 	place uint64 // in the fifo of its tier; unused with a key
 
 	link         *entry        // the next in a list of granted entries
-	cancellation *cancellation // removes it when its context ends, if it has a key: else the item has it
+	cancellation *cancellation // removes it when its context ends; set if it has a key, otherwise its item has one
 	newer, older *entry        // in the cancellation's list, if it has a key
 
-	// Of work that has slots, where that is kept: see holders.
+	// Of work that has slots, if the engine tracks it: see holders.
 	at    int    // index in holders.all
 	began int64  // when it got its slots, by the engine's clock
 	first int64  // when it first got them; later than that it may have suspended them

@@ -4,15 +4,15 @@ import "errors"
 
 // Errors of the engine, under the names that they have in the root package.
 var (
-	// ErrClosed answers all that waits when an engine is closed, and every later call.
+	// ErrClosed is the error of all waiting work when an engine is closed, and of every later call.
 	ErrClosed = errors.New("stint: scheduler is closed")
-	// ErrNoCapacity answers work under a limit of 0.
+	// ErrNoCapacity is the error of work under a limit of 0.
 	ErrNoCapacity = errors.New("stint: the limit is 0, so nothing can run; raise it with Resize")
-	// ErrQueueFull answers an arrival that a bounded queue refuses.
+	// ErrQueueFull is the error of an arrival that a bounded queue refuses.
 	ErrQueueFull = errors.New("stint: queue is full")
-	// ErrTooHeavy answers work whose weight is above the limit.
+	// ErrTooHeavy is wrapped by the error of work whose weight is above the limit.
 	ErrTooHeavy = errors.New("stint: the weight is too large to run at all")
-	// ErrCleared answers the entries that Clear removes.
+	// ErrCleared is the error of the entries that Clear removes.
 	ErrCleared = errors.New("stint: cleared from the queue")
 	// ErrSlotLost is the cause that ends work whose shared slot was taken away.
 	ErrSlotLost = errors.New("stint: the shared slot was taken away")
@@ -20,6 +20,6 @@ var (
 	ErrNoSlot = errors.New("stint: no shared slot is free")
 )
 
-// errLeft answers a goroutine whose context ended before a slot came free. It returns the
-// context's cause instead.
+// errLeft is the error of a waiting goroutine whose context ended before a slot came free.
+// The goroutine returns the context's cause instead.
 var errLeft = errors.New("the context has ended")

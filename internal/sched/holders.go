@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// holders are the entries that have slots, in an engine that keeps an entry for all of
-// them: with shared slots, to find whose slot was taken away, and with [Config.Holders],
-// to report what has them. The engine's lock guards it.
+// holders are the entries that have slots, in an engine that keeps an entry for each of
+// them: with shared slots, to find the work whose slot was taken away, and with
+// [Config.Holders], to report the work that has slots. The engine's lock guards it.
 type holders struct {
 	e   *Engine
 	all []*entry
@@ -86,8 +86,8 @@ func (h *holders) replace(other, x *entry) {
 	x.began, x.grant, x.lost = other.began, other.grant, other.lost
 }
 
-// yield releases what x has besides the slots of this engine: its turn of the key, its
-// shared slot, and its place among the holders.
+// yield releases everything that x has except the slots of this engine: its place in the
+// count of its key, its shared slot, and its place among the holders.
 func (c *core) yield(x *entry) {
 	if x.Key != "" {
 		c.queue.log().Keys().Finish(x.Key)

@@ -50,8 +50,8 @@ func (x *entry) permit() Permit {
 	return Permit{e: e}
 }
 
-// Release gives the slots to what is next. It panics if they were released before, as far
-// as it can find out: it can only count copies of a permit for one slot without a key.
+// Release releases the slots to the next work that waits. It panics if it finds that they
+// were released before: permits for one slot without a key are only counted.
 func (p *Permit) Release() {
 	e, x := p.e, p.x
 	p.e = nil
@@ -157,8 +157,8 @@ func (x *entry) arrive() (settled bool) {
 	return false
 }
 
-// push queues x, which w removes when its context ends. The caller dispatches afterwards:
-// a slot may have come free since it looked, and the gate is not marked for the tier yet.
+// push queues x, which w removes when its context ends. The caller must dispatch afterwards:
+// a slot may have come free since its check, and the gate is not marked for the tier yet.
 func (x *entry) push(w *cancellation) {
 	q := &x.e.queue
 	x.since = q.arrives(int(x.Tier))
@@ -180,8 +180,8 @@ func (x *entry) await(ctx context.Context) bool {
 	return true
 }
 
-// withdraw removes a waiter from the queue and reports whether it was still queued. What
-// it held back may start now.
+// withdraw removes a waiter from the queue and reports whether it was still queued. It
+// starts entries that x held back.
 func (x *entry) withdraw() bool {
 	e := x.e
 	e.lock()

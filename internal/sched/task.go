@@ -125,8 +125,8 @@ func (t *Task) Err() error {
 	return t.parent.Err()
 }
 
-// ending returns the cause if the context has ended, also if only the parent has and the
-// task's own context is about to.
+// ending returns the cause if the context has ended. It also considers the parent, whose end
+// may not have reached the task's own context yet.
 func (t *Task) ending() error {
 	if t.engine().killed.Load() {
 		t.ensureOwn()

@@ -90,8 +90,8 @@ func (w *worker) endAt(at int64) {
 	}
 }
 
-// replace starts a new worker for what this one has left. Something is left if a function
-// called runtime.Goexit, which ends this goroutine but not its work.
+// replace starts a new worker for the job that this one still has. There is one if a
+// function called runtime.Goexit, which ends this goroutine but not its work.
 func (w *worker) replace() {
 	defer func() { // deferred, since a teardown may call Goexit too
 		w.count(nil)
