@@ -30,5 +30,6 @@ func (s Scheduler) WaitIdle(ctx context.Context) error { return s.made().WaitIdl
 
 // Close closes the scheduler at once and does not wait for running functions: their contexts
 // end with the cause [ErrClosed]. Queued entries fail with that error, and so does every later
-// call. Slots that are held are released as usual. Closing again does nothing.
+// call. Close returns after the teardowns of queued functions. Slots that are held are released
+// as usual. Closing again does nothing.
 func (s Scheduler) Close() { s.made().Close() }

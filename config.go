@@ -22,8 +22,8 @@ type Config struct {
 	// Share weighs a key against the other keys of its tier while both wait:
 	// a key with share 3 starts three times as often as one with share 1. It is
 	// called with the scheduler's lock held, once for each key that begins to
-	// wait; it must not block, panic or use the scheduler. Nil, or less than 1,
-	// is a share of 1.
+	// wait; it must not block, panic or use the scheduler: if it panics, the lock
+	// stays held. Nil, or less than 1, is a share of 1; the largest share is 1<<20.
 	Share func(key string) int
 	// Queue is the maximum number of entries that may wait, over all tiers and keys; 0 is no bound.
 	// WhenFull decides what happens to an arrival beyond it.

@@ -63,7 +63,9 @@ func TryGo[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T,
 
 // Wait waits for the outcome and returns it. If ctx ends first, Wait returns
 // the context's cause, and the function continues. A function that waits with
-// its own context suspends its slot; see [Scheduler].
+// its own context, or one derived from it, suspends its slot; see [Scheduler].
+// It gets a slot again before Wait returns, also if ctx has ended: if other work
+// has taken the slot, Wait returns only when a slot comes free.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.call.Wait(ctx) {
 		return f.outcome()
@@ -76,7 +78,8 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 func (f *Future[T]) Done() <-chan struct{} { return f.call.Done() }
 
 // Cancel ends the function's context with a cause, nil meaning
-// context.Canceled. A function that is still queued is not called, and the
+// context.Canceled. It does not wait for a function that runs. A function that is
+// still queued is not called: its teardowns are called before Cancel returns, and the
 // future's error is the cause. A function that runs may still return a value. The
 // future of a [Promise] fails with the cause. A settled future does not change.
 func (f *Future[T]) Cancel(cause error) { f.call.Cancel(cause) }
@@ -95,7 +98,9 @@ func (f *Future[T]) SetPriority(p Priority) bool { return f.call.SetTier(p.mustV
 // of their registration, before Wait returns, in the goroutine that settles the
 // future. They must not block, nor wait for the future itself, whose outcome is
 // not published yet. If one panics or calls runtime.Goexit, the others are
-// called all the same, and the future fails as if its function had done so.
+// called all the same, and the future's error wraps the [*PanicError] or
+// [ErrGoexit], in addition to the error of the function; the value stays. A panic
+// of a teardown that is called at once is not caught.
 func (f *Future[T]) Teardown(fn func()) { f.call.Teardown(fn) }
 
 func (f *Future[T]) outcome() (T, error) { return f.call.value, f.call.Err() }

@@ -84,8 +84,8 @@ func worth(capacity int64, rate float64) int64 {
 // a byte, or any other unit. It is a token bucket with seven tiers. Callers of a
 // higher tier get tokens before callers of lower tiers, and callers of one tier
 // in the order of their arrival. A tier that has been passed over for a second is
-// admitted into debt: its first caller gets its tokens at once, and no other
-// caller gets any until these have been earned.
+// admitted into debt: its first caller gets all of its tokens at once, even more than
+// the capacity, and no other caller of any tier gets any until these have been earned.
 //
 // It is a small value, like a [Scheduler]: copies share the same bucket, and At
 // and Key return copies that ask for tokens at a tier, or on behalf of a key. They

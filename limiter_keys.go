@@ -20,7 +20,8 @@ func (l *limiter) tryKey(key string, n int64) bool {
 // effect at once, also for waiting callers. The number of tokens in a key's bucket stays the
 // same; the capacity follows the rate unless it has been set, and a key that is full is full
 // at the new capacity. It takes time in proportion to the remembered keys. SetPerKey panics
-// on a rate that [NewLimiter] would not take.
+// on a rate that [NewLimiter] would not take with the rest of the configuration: so it panics
+// on 0 if KeyCapacity is set, or if the limiter has no rate of its own and no shared bucket.
 func (l Limiter) SetPerKey(rate float64) {
 	c := l.c.made()
 	c.mu.Lock()

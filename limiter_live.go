@@ -3,6 +3,7 @@ package stint
 // LimiterStats is a limiter's state at one time, or that of a key.
 type LimiterStats struct {
 	// These are the smallest values of the limiter's own bucket, the shared one and the key's.
+	// No rate counts as one of 2³⁴ tokens per second with a capacity of 2⁵⁶ tokens.
 	Rate     float64    `json:"rate"`      // tokens per second
 	Capacity int64      `json:"capacity"`  // tokens
 	Tokens   int64      `json:"tokens"`    // in the bucket; negative in debt

@@ -12,7 +12,8 @@ import "github.com/stintgo/stint/internal/sched"
 type Permit struct{ p sched.Permit }
 
 // Release releases the slots, which go to the next entries that wait. It may wait a few
-// instructions for the scheduler's lock, and for nothing else.
+// instructions for the scheduler's lock. With shared slots it may also wait for teardowns of
+// queued functions for which the slots return an error; it waits for nothing else.
 //
 // To release a Permit twice, or the zero Permit, is a bug of the caller, and Release
 // panics. It finds the second release of a copy at once if the slots have a key or a

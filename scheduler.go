@@ -152,8 +152,8 @@ func (s Scheduler) Resize(limit int) {
 	s.made().Resize(limit)
 }
 
-// SetCaps changes the caps of the tiers. It panics if one is negative, or less than the
-// cap of a lower tier; see [Caps].
+// SetCaps changes the caps of the tiers. It panics if one is negative, above [MaxSlots], or
+// less than the cap of a lower tier; see [Caps].
 func (s Scheduler) SetCaps(caps Caps) {
 	if err := caps.validate(); err != nil {
 		panic(err)
@@ -162,7 +162,7 @@ func (s Scheduler) SetCaps(caps Caps) {
 }
 
 // SetPerKey changes how many entries of one key run at once; 0 is no limit.
-// It panics if n is negative.
+// It panics if n is negative or above [MaxSlots].
 func (s Scheduler) SetPerKey(n int) {
 	if err := inRange("PerKey", n); err != nil {
 		panic(err)
@@ -171,7 +171,8 @@ func (s Scheduler) SetPerKey(n int) {
 }
 
 // Pause keeps work from starting until Resume, including work that running functions
-// submit; those functions continue until they wait for such work. by is for display, and
+// submit; those functions continue until they wait for such work. A nested [Run] is a part
+// of its caller: it starts if it can run on its caller's slots. by is for display, and
 // says what paused the scheduler and why; [Scheduler.Why] returns it. A second Pause
 // changes nothing, and one Resume ends both.
 func (s Scheduler) Pause(by string) {
@@ -184,5 +185,6 @@ func (s Scheduler) Resume() {
 }
 
 // Clear removes everything from the queue and returns the number of removed entries. Each
-// gets an error that wraps [ErrCleared].
+// gets an error that wraps [ErrCleared]. Submitters that wait for room in a bounded queue are
+// not removed: they get the room. Clear returns after the teardowns of the removed functions.
 func (s Scheduler) Clear() int { return s.made().Clear() }

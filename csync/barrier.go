@@ -33,7 +33,8 @@ const yields = 2
 // the barrier, because the others would wait for it in vain: they get [ErrBroken], and so
 // does every call until [Barrier.Reset].
 //
-// [NewBarrier] makes a barrier. All methods are safe for concurrent use.
+// [NewBarrier] makes a barrier; the zero value cannot be used. All methods are safe for
+// concurrent use.
 type Barrier struct {
 	parties int    // immutable
 	action  func() // immutable; may be nil
