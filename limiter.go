@@ -86,6 +86,8 @@ func worth(capacity int64, rate float64) int64 {
 // in the order of their arrival. A tier that has been passed over for a second is
 // admitted into debt: its first caller gets all of its tokens at once, even more than
 // the capacity, and no other caller of any tier gets any until these have been earned.
+// A debt is at most what the rate earns in 10 s, or the capacity if that is more; a
+// caller that asks for more gets it in such parts.
 //
 // It is a small value, like a [Scheduler]: copies share the same bucket, and At
 // and Key return copies that ask for tokens at a tier, or on behalf of a key. They

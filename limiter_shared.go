@@ -20,7 +20,8 @@ const Never = time.Duration(bucket.Never)
 //     takes none, again is how long to wait until it is worth asking again unless
 //     notify is called before; or [Never].
 //   - With debt, Take takes all n at once, whatever else waits and whatever the
-//     bucket holds, unless it is in debt already.
+//     bucket holds, unless it is in debt already. The limiter asks for no more than
+//     the rate of Usage earns in 10 s, or its capacity if that is more.
 //   - An error means that the tokens cannot be had: the entry that asked gets that
 //     error, and the tokens that it was given before are returned. So an
 //     implementation decides whether a lost connection is waited out or reported.
@@ -161,6 +162,10 @@ func listed(list, name string) string {
 type drawing struct{ Bucket }
 
 func (d drawing) Draw(t int, n int64, debt bool) (drawn, again int64, err error) {
+	if debt {
+		u := d.Usage()
+		n = min(n, bucket.MaxDebt(u.Rate, u.Capacity))
+	}
 	drawn, wait, err := d.Take(priorityOf(t), n, debt)
 	return drawn, int64(min(wait, Never)), err
 }

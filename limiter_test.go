@@ -382,6 +382,39 @@ func wantPanic(t *testing.T, say string, fn func()) {
 	fn()
 }
 
+// TestB11_DebtIsBounded: however much a lower tier asks for, a debt lasts ten seconds at most,
+// and both tiers get tokens.
+func TestB11_DebtIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perSecond, n = 100, 10_000
+		l := empty(t, perSecond, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		high := flood(ctx, l, stint.Highest, 3, 5)
+		synctest.Wait()
+		start := time.Now()
+		low := make(chan time.Duration, 1)
+		go func() {
+			if err := l.At(stint.Lowest).Wait(t.Context(), n); err != nil {
+				t.Error(err)
+			}
+			low <- time.Since(start)
+		}()
+		for len(low) == 0 {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			if got := l.At(stint.Highest).Delay(1); got > 10_500*time.Millisecond {
+				t.Fatalf("a token is free after %v", got)
+			}
+		}
+		took := <-low
+		const debt = 10 * perSecond
+		if got, want := high.Load(), int64(perSecond*took.Seconds())-n; got < n/20 || got < want-debt || got > want+debt+10 {
+			t.Errorf("in %v the higher tier gets %d tokens, want about %d", took, got, want)
+		}
+		cancel()
+	})
+}
+
 func TestB11_StarvationGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := empty(t, 100, 10)

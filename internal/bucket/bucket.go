@@ -28,6 +28,10 @@ const (
 	// progress, before it is admitted into debt.
 	GuardAfter = second
 
+	// DebtLasts bounds the time in which a debt is repaid, unless the
+	// capacity alone takes longer.
+	DebtLasts = 10 * second
+
 	// LateMax bounds the lateness of a wake that is made up for. An idle
 	// process is woken a millisecond late or so, and a busy one as late as
 	// the goroutine on its processor is preempted, which is 10 ms.
@@ -183,7 +187,7 @@ func (b *Bucket) Rate() (tokensPerSecond float64, capacity int64) {
 
 // FreeAt returns when the bucket will hold n tokens if no call takes any.
 func (b *Bucket) FreeAt(now, n int64) int64 {
-	missing := max(n-b.Tokens(now), 0)
+	missing := max(min(n, maxTokens)-b.Tokens(now), 0)
 	return b.current.when(b.current.earned(now) + missing)
 }
 

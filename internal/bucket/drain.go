@@ -44,17 +44,32 @@ func (b *Bucket) drawHead(now int64, t int) (ok bool) {
 	return ok
 }
 
-// guard admits the tier that has been passed over for longest into debt, if that
-// is due, and reports whether it did.
+// guard gives the head of the tier that has been passed over for longest the tokens that
+// it needs, up to the largest debt, if that is due, and reports whether it did.
 func (b *Bucket) guard(now int64) (ok bool) {
 	t := b.passedOver()
 	if t < 0 {
 		return false
 	}
-	if ok, b.rivals.debt = b.draw(now, t, true); ok {
+	if ok, b.rivals.debt = b.draw(now, t, true); !ok {
+		return false
+	}
+	head := b.tiers[t].head
+	part := min(head.need, MaxDebt(b.Rate()))
+	b.tiers[t].pay(part)
+	b.tiers[t].behind = 0
+	b.spend(part)
+	if head.need == 0 {
 		b.grant(t)
 	}
-	return ok
+	return true
+}
+
+// MaxDebt returns the largest debt of a bucket: what it earns in [DebtLasts], or what it
+// holds if that is more. An entry for more gets its tokens in parts, so no lower tier stops
+// the higher ones for longer, whatever it asks for.
+func MaxDebt(rate float64, capacity int64) int64 {
+	return max(int64(rate*(DebtLasts/second)), capacity)
 }
 
 // grant admits the head of a tier and the entries behind it that need no tokens.

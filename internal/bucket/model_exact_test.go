@@ -224,7 +224,12 @@ func (m *model) settleOne() bool {
 		return true
 	}
 	if guarded := m.longestBehind(top); guarded >= 0 && holds >= 0 {
-		m.admit(m.head(guarded))
+		e := m.head(guarded)
+		worth, _ := m.pace.times(bucket.DebtLasts)
+		part := min(e.need, max(worth, m.capacity))
+		e.need -= part
+		m.spent += part
+		m.behind[guarded] = 0
 		return true
 	}
 	return false

@@ -7,7 +7,7 @@ type Source interface {
 	// Draw takes n ≥ 1 tokens for the first entry of a tier, or the part that the
 	// source can hold at once, or none. If it takes none, again is how many
 	// nanoseconds to wait before asking again, at least 1, or [Never] if
-	// [Bucket.Advance] will be called. A debt is taken whole.
+	// [Bucket.Advance] will be called. With debt, it takes what the source may owe.
 	Draw(t int, n int64, debt bool) (drawn, again int64, err error)
 	// Return puts tokens back.
 	Return(n int64)
@@ -78,9 +78,11 @@ func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 			return false, now + max(wait, 1)
 		}
 		b.tiers[t].behind = 0
-		e.owed -= drawn
+		if e.owed -= drawn; debt {
+			break
+		}
 	}
-	return true, 0
+	return e.owed == 0, 0
 }
 
 // look returns the present state of the source.
