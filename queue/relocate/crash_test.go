@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
@@ -174,6 +175,45 @@ func moveWithCrashes(t *testing.T, crashes ...int) {
 	defer func() { _ = store.Close() }()
 	same(t, content(t, store), want)
 	finish(t, store, settles)
+}
+
+// TestC11_MoveElsewhereAfterACrash: after an interrupted move and a complete one to another store,
+// the first one cannot be completed, and the first new store cannot be opened.
+func TestC11_MoveElsewhereAfterACrash(t *testing.T) {
+	const steps = 3 // changes before the rows are gone: two marks and the rows
+	for n := range 2*steps + 1 {
+		from, other, to := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
+		store, err := from.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(t, store)
+		want := content(t, store)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c, never := &crash{left: 1 + n/2, after: n%2 == 1}, &crash{left: 1 << 30}
+		if _, err := relocate.Move(t.Context(), from.place("from", c), other.place("other", c)); !errors.Is(err, errCrash) {
+			t.Fatal(err)
+		}
+		if _, err := relocate.Move(t.Context(), from.place("from", never), to.place("to", never)); err != nil {
+			t.Fatal(n, err)
+		}
+		_, err = relocate.Move(t.Context(), from.place("from", never), other.place("other", never))
+		if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "have been moved to to") {
+			t.Errorf("step %d: the first move is repeated with %v", n, err)
+		}
+		if s, err := other.open(); err == nil && len(other.rows) > 0 {
+			t.Errorf("step %d: the first new store can be opened, with %d rows: %v", n, len(other.rows), s.Close())
+		}
+		if store, err = to.open(); err != nil {
+			t.Fatal(err)
+		}
+		same(t, content(t, store), want)
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestC11_MoveOfAnotherStoreOfTheName: a store with the name of the one whose move is not

@@ -19,7 +19,8 @@ const (
 
 // mover carries out a move.
 //
-//  1. The old store gets an ID, and the new one a row with it that says that it is not complete.
+//  1. The old store gets the ID of the move, and the new one a row with it that says that it is
+//     not complete. A move to yet another store has another ID, so the first one is void.
 //  2. The rows and the lease log are copied. They are removed first if a move was interrupted here.
 //  3. The old store gets a row that says that its tasks are gone. This is the moment of the
 //     move: before, only the old store may be opened; from then on, only the new one.
@@ -29,7 +30,7 @@ type mover struct {
 	fromName, toName string
 	from, to         *Rows
 	moved            Moved
-	source           string // the ID of the old store
+	id               string // of the last move from the old store
 }
 
 // between opens both stores, and closes them.
@@ -66,7 +67,7 @@ func (m *mover) move() error {
 	if err != nil {
 		return err
 	}
-	if m.source, err = machine.MoveSource(m.from); err != nil {
+	if m.id, err = machine.MoveID(m.from); err != nil {
 		return err
 	}
 	switch {
@@ -81,7 +82,10 @@ func (m *mover) move() error {
 	case begun != nil && begun.Gone:
 		return fmt.Errorf("%w: the tasks of %s have been moved to %s: it can be removed, and is not used again",
 			queue.ErrInvalid, m.toName, begun.To)
-	case begun != nil && begun.ID != m.source:
+	case begun != nil && begun.ID != m.id && begun.From == m.fromName && m.id != "":
+		return fmt.Errorf("%w: a move of the tasks of %s to another store has begun after that to %s, which is void: remove %s",
+			queue.ErrInvalid, m.fromName, m.toName, m.toName)
+	case begun != nil && begun.ID != m.id:
 		return fmt.Errorf("%w: the move of the tasks of %s to %s is not complete: repeat it, or remove %s",
 			queue.ErrInvalid, begun.From, m.toName, m.toName)
 	}
@@ -94,14 +98,12 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 		if err := m.checkUse(); err != nil {
 			return err
 		}
-	}
-	if m.source == "" {
-		m.source = rand.Text()
-		if err := m.from.Apply([]machine.Change{machine.SourceChange(m.source)}); err != nil {
+		m.id = rand.Text()
+		if err := m.from.Apply([]machine.Change{machine.MoveIDChange(m.id)}); err != nil {
 			return err
 		}
 	}
-	row := machine.MoveRow{ID: m.source, From: m.fromName, To: m.toName}
+	row := machine.MoveRow{ID: m.id, From: m.fromName, To: m.toName}
 	if err := m.to.Apply(row.Changes()); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ const MoveKey = rowMove
 // go to has it from the begin of the move until the other one has its own. A store that has
 // the row is not opened, so that at each time at most one of the two is.
 type MoveRow struct {
-	ID   string // random; of the store that the rows come from
+	ID   string // random
 	From string // names of the stores, for people
 	To   string
 	Gone bool // in the store that the rows come from
@@ -25,14 +25,14 @@ type MoveRow struct {
 	Bytes int64 `json:",omitempty"`
 }
 
-// MoveSource returns the ID of all moves from rows, "" if none has begun yet.
-func MoveSource(rows Rows) (string, error) {
-	value, err := rows.Get(rowSource)
+// MoveID returns the ID of the last move from rows, "" if none has begun yet.
+func MoveID(rows Rows) (string, error) {
+	value, err := rows.Get(rowMoveID)
 	return string(value), err
 }
 
-// SourceChange returns the change that sets the ID of moves from rows.
-func SourceChange(id string) Change { return Change{Key: rowSource, Value: []byte(id)} }
+// MoveIDChange returns the change that sets the ID of the last move from rows.
+func MoveIDChange(id string) Change { return Change{Key: rowMoveID, Value: []byte(id)} }
 
 // ReadMove returns the row of a move of rows, or nil.
 func ReadMove(rows Rows) (*MoveRow, error) {
@@ -87,7 +87,7 @@ func BaseChange(base uint32) Change {
 }
 
 // OfMove reports whether a key is that of a row of a move, or of the base of epochs.
-func OfMove(key string) bool { return key == rowMove || key == rowSource || key == rowBase }
+func OfMove(key string) bool { return key == rowMove || key == rowMoveID || key == rowBase }
 
 // OfInbox reports whether a key is that of a submission in the inbox, or of an outcome.
 func OfInbox(key string) bool { return key[:1] == rowInbox || key[:1] == rowOutcome }

@@ -20,7 +20,7 @@ const (
 	rowReserved = "k"  // queue, 0, Unique: ID and submission time of a forgotten task, end of the reservation
 	rowCascade  = "f"  // number: a cascade that is not complete
 	rowMove     = "m"  // no rest: a move to or from another store, in JSON
-	rowSource   = "ms" // no rest: the ID of moves from here
+	rowMoveID   = "ms" // no rest: the ID of the last move from here
 	rowBase     = "e"  // no rest: added to the epoch; four bytes
 	rowInbox    = "i"  // ID of the first: tasks that are not accepted yet, in JSON
 	rowOutcome  = "o"  // ID, token in eight bytes: the outcome of an attempt, or empty, a fence; see outcomes.go
