@@ -60,6 +60,9 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a Max and a Lease", queue.ErrInvalid)
 	}
 	got, err := m.claimSteps(ctx, now, c)
+	if len(got.Tasks) > 0 {
+		defer m.steps.reading.Done()
+	}
 	if err == nil {
 		// A worker must not run a task whose submission may be lost in a crash. The wait
 		// has no leave channel: a caller that left would leave leases behind.
@@ -91,6 +94,10 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 		opened := m.steps.opened
 		if got, err = m.claims.claim(c); err != nil || len(got.Tasks) > 0 || !got.more {
 			got.mark = max(got.mark, opened)
+			if len(got.Tasks) > 0 {
+				// Close waits: the leases of a worker elsewhere outlive it, and must be recorded.
+				m.steps.reading.Add(1)
+			}
 			m.steps.seal() // the step may have written rows of expired tasks
 			m.steps.mu.Unlock()
 			return got, err

@@ -1,8 +1,12 @@
 package machine_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"testing"
+	"testing/synctest"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
@@ -95,4 +99,40 @@ func (l *leaseList) reserved() (n int) {
 		}
 	}
 	return n
+}
+
+// TestC11_CloseWaitsForClaims: the lease of a worker in another process is recorded before the
+// rows are closed, so the next machine knows it.
+func TestC11_CloseWaitsForClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t)
+		id := p.submit(1)[0]
+		put := make(chan struct{})
+		p.leases.onPut = func() { <-put }
+		claimed := make(chan error, 1)
+		go func() {
+			tasks, err := p.claim(1, true)
+			if err == nil && len(tasks) != 1 {
+				err = fmt.Errorf("%d tasks are claimed", len(tasks))
+			}
+			claimed <- err
+		}()
+		synctest.Wait()
+		closed := make(chan error, 1)
+		go func() { closed <- p.Close() }()
+		synctest.Wait()
+		select {
+		case err := <-closed:
+			t.Fatalf("Close returns %v while a claim records its lease", err)
+		default:
+		}
+		close(put)
+		if err := errors.Join(<-claimed, <-closed); err != nil {
+			t.Error(err)
+		}
+		p.crash()
+		if task := p.task(id); task.State != queue.Running || task.Lease.Worker != "w" {
+			t.Errorf("the next machine has the task %s, of worker %q", task.State, task.Lease.Worker)
+		}
+	})
 }

@@ -28,7 +28,7 @@ type steps struct {
 	leaseLog  *leaseLog
 	scans     *scans
 
-	reading    sync.WaitGroup // reads of rows without the lock, and goroutines; Add is called with mu held
+	reading    sync.WaitGroup // what uses the rows without the lock, goroutines too; Add is called with mu held
 	mu         sync.Mutex     // guards the fields below and all parts of the machine
 	closed     bool
 	opened     uint64        // the mark of the corrections of the first call, in a step that has to wait for them; else 0
