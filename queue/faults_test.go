@@ -265,13 +265,20 @@ func TestC6_HandlerEndsWithItsLease(t *testing.T) {
 }
 
 // The outcome of work that is done is not lost because the store cannot be
-// reached for a while.
+// reached for a while, which may be longer than a lease.
 func TestC6_OutcomesWaitForTheStore(t *testing.T) {
+	for _, away := range []time.Duration{40 * time.Second, 10 * time.Minute} {
+		t.Run(away.String(), func(t *testing.T) { outcomeWaits(t, away) })
+	}
+}
+
+func outcomeWaits(t *testing.T, away time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})
 		begun, calls := time.Now(), 0
 		store.before = func(call string) error {
-			if call == "settle" && time.Since(begun) < 40*time.Second {
+			if call == "settle" && time.Since(begun) < away {
 				return errFault
 			}
 			return nil
@@ -282,7 +289,7 @@ func TestC6_OutcomesWaitForTheStore(t *testing.T) {
 		})
 		r.start()
 		id := r.submit("k", queue.Options{})
-		time.Sleep(30 * time.Second)
+		time.Sleep(away - 10*time.Second)
 		r.is(id, queue.Running)
 		time.Sleep(30 * time.Second)
 		r.is(id, queue.Succeeded)

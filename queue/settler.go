@@ -22,22 +22,20 @@ func (s *session) settle() {
 	}
 }
 
-// settleAll settles outcomes. If the store cannot be reached it retries for as long as
-// the leases can last: after that other workers have the tasks.
+// settleAll settles outcomes. While the store cannot be reached, it tries again until Run ends,
+// also after the leases: a store that other workers reach answers that the outcomes are late,
+// and one that none reaches has given the tasks to no other worker.
 func (s *session) settleAll(batch []Outcome) {
 	const first = 10 * time.Millisecond
-	giveUp := s.q.clock.Now().Add(s.q.cfg.Lease)
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
-		if by := s.settleBy.Load(); by != 0 && by < giveUp.UnixNano() {
-			giveUp = time.Unix(0, by) // Run is stopping: all remaining outcomes have this time together
-		}
-		answers, err := s.settleUntil(giveUp, batch)
+		answers, err := s.settleOnce(batch)
 		if err == nil {
 			s.settled(batch, answers)
 			return
 		}
 		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
-		if errors.Is(err, ErrClosed) || s.q.clock.Now().After(giveUp) {
+		by := s.settleBy.Load()
+		if errors.Is(err, ErrClosed) || by != 0 && s.q.clock.Now().UnixNano() > by {
 			break
 		}
 		time.Sleep(wait)
@@ -47,10 +45,14 @@ func (s *session) settleAll(batch []Outcome) {
 	}
 }
 
-// settleUntil makes one call, which ends at giveUp at the latest.
-func (s *session) settleUntil(giveUp time.Time, batch []Outcome) ([]error, error) {
-	now := s.q.clock.Now()
-	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(giveUp.Sub(now), atLeast))
+// settleOnce makes one call, which takes as long as a lease at most. When Run is stopping, all
+// remaining outcomes have the time until settleBy together.
+func (s *session) settleOnce(batch []Outcome) ([]error, error) {
+	now, limit := s.q.clock.Now(), s.q.cfg.Lease
+	if by := s.settleBy.Load(); by != 0 {
+		limit = min(limit, time.Duration(by-now.UnixNano()))
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(limit, atLeast))
 	defer stop()
 	return s.q.store.Settle(ctx, now, batch)
 }
