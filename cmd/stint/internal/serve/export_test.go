@@ -13,8 +13,11 @@ import (
 type Logs struct{ *logs }
 
 // OpenLogs opens the logs in a directory.
-func OpenLogs(dir string, each, all int64) (Logs, error) {
-	l, err := openLogs(dir, each, all, slog.New(slog.DiscardHandler))
+func OpenLogs(dir string, each, all int64) (Logs, error) { return OpenLogsOf(dir, each, all, "") }
+
+// OpenLogsOf opens the logs of a store in a directory.
+func OpenLogsOf(dir string, each, all int64, store string) (Logs, error) {
+	l, err := openLogs(dir, each, all, store, slog.New(slog.DiscardHandler))
 	return Logs{l}, err
 }
 

@@ -24,9 +24,14 @@ import (
 // together exceed their limit.
 type logs struct {
 	root   *os.Root
-	each   int64 // of earlier attempts, kept when another begins; in bytes
-	all    int64 // of all logs together; in bytes
+	each   int64  // of earlier attempts, kept when another begins; in bytes
+	all    int64  // of all logs together; in bytes
+	store  string // names the store of the server
 	logger *slog.Logger
+
+	// Owned by tidy.
+	adopted bool // the logs are those of store
+	warned  bool // that they may not be
 
 	readers readers
 }
@@ -37,7 +42,7 @@ const (
 	DefaultLogsMax = 1 << 30
 )
 
-func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
+func openLogs(dir string, each, all int64, store string, logger *slog.Logger) (*logs, error) {
 	const ownerOnly = 0o700 // the output of commands is private to their user
 	if err := os.MkdirAll(dir, ownerOnly); err != nil {
 		return nil, fmt.Errorf("%w; the logs of commands are stored there: move the file that is in the way", err)
@@ -50,7 +55,7 @@ func openLogs(dir string, each, all int64, logger *slog.Logger) (*logs, error) {
 		return nil, err
 	}
 	l := &logs{
-		root: root, each: cmp.Or(each, DefaultOutput), all: cmp.Or(all, DefaultLogsMax), logger: logger,
+		root: root, each: cmp.Or(each, DefaultOutput), all: cmp.Or(all, DefaultLogsMax), store: store, logger: logger,
 	}
 	l.recoverTails()
 	return l, nil
@@ -187,15 +192,15 @@ type logFile struct {
 	at   time.Time // last write
 }
 
-// tidy removes the logs of tasks that no longer exist, and then the oldest logs if the
-// rest exceeds the limit.
+// tidy removes the logs of tasks that no longer exist, unless they may be of another store, and
+// then the oldest logs if the rest exceeds the limit.
 func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 	all, err := l.list()
 	if err != nil {
 		l.logger.Error("look through the logs", slog.Any("error", err))
 		return
 	}
-	var kept []logFile
+	var kept, unknown []logFile
 	const atOnce = 500
 	for part := range slices.Chunk(all, atOnce) {
 		states, err := statesOf(ctx, q, part)
@@ -204,13 +209,56 @@ func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 		}
 		for _, f := range part {
 			if state, ok := states[f.id]; !ok {
-				l.remove(f.id)
+				unknown = append(unknown, f)
 			} else if state.Finished() {
 				kept = append(kept, f)
 			}
 		}
 	}
+	if !l.adopt(len(all), len(unknown)) {
+		kept, unknown = append(kept, unknown...), nil
+	}
+	for _, f := range unknown {
+		l.remove(f.id)
+	}
 	l.limit(kept)
+}
+
+// ownerName is the file that names the store of the logs.
+const ownerName = "STORE"
+
+// adopt reports whether the logs are those of the store, so that it has forgotten the tasks that
+// it does not know. A server that is started with another store keeps them: the file [ownerName]
+// names the store of the first cleanup that knew the tasks of all logs, or of some if there was
+// no such file, because a version before this one has left the logs.
+func (l *logs) adopt(all, unknown int) bool {
+	if l.adopted {
+		return true
+	}
+	owner, err := l.root.ReadFile(ownerName)
+	none := errors.Is(err, fs.ErrNotExist)
+	if err == nil && string(owner) == l.store {
+		l.adopted = true
+		return true
+	}
+	l.adopted = unknown == 0 || none && unknown < all
+	name := l.store
+	if !l.adopted {
+		name = "another store"
+	}
+	if l.adopted || none {
+		const ownerOnly = 0o600
+		if err := l.root.WriteFile(ownerName, []byte(name), ownerOnly); err != nil {
+			l.logger.Error("name the store of the logs", slog.Any("error", err))
+		}
+	}
+	if !l.adopted && !l.warned {
+		l.warned = true
+		l.logger.Warn("the store does not know the tasks of some logs, which may be those of another store: they are kept "+
+			"while there is room; check --store and --dir", slog.Int("logs", unknown), slog.String("store", l.store),
+			slog.String("store_of_the_logs", string(owner)))
+	}
+	return l.adopted
 }
 
 // limit removes the oldest logs of finished tasks until the rest is within the limit.

@@ -143,7 +143,7 @@ func retryWhile(ctx context.Context, patience time.Duration, busy error, open fu
 
 // run is Run with the store open. A lock ensures that no other server uses the directory.
 func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
-	logs, err := openLogs(filepath.Join(cfg.Dir, logsName), cfg.Command.Output, cfg.LogsMax, cfg.Logger)
+	logs, err := openLogs(filepath.Join(cfg.Dir, logsName), cfg.Command.Output, cfg.LogsMax, storeOf(cfg), cfg.Logger)
 	if err != nil {
 		return err
 	}

@@ -143,9 +143,59 @@ func TestC4_LogsGoWithTheirTasks(t *testing.T) {
 		got = append(got, entry.Name())
 	}
 	// The first task is not finished; of the others, two logs are within the limit.
-	want := []string{server.LogName(ids[0]), server.LogName(ids[3]), server.LogName(ids[4]), "other"}
+	want := []string{server.LogName(ids[0]), server.LogName(ids[3]), server.LogName(ids[4]), "STORE", "other"}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("there are %v, want %v", got, want)
+	}
+}
+
+// A server that is started with another store, twice, keeps the logs that it does not know. The
+// next cleanup for the store of the logs removes those of forgotten tasks again.
+func TestC4_LogsOfAnotherStore(t *testing.T) {
+	_, dir := logs(t, 1000, 1<<20)
+	submitted := func(q *queue.Queue) queue.ID {
+		t.Helper()
+		receipt, err := queue.Kind[int]("k").Submit(t.Context(), q, 0, queue.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt.ID
+	}
+	right := queue.New(memstore.New(memstore.Config{}), queue.Config{})
+	wrong := queue.New(memstore.New(memstore.Config{}), queue.Config{})
+	first, second := submitted(right), submitted(right)
+	for _, start := range []struct {
+		store string
+		q     *queue.Queue
+		makes queue.ID   // a log, after the first cleanup
+		keeps []queue.ID // the logs
+	}{
+		{"right", right, first, []queue.ID{first}},
+		{"wrong", wrong, submitted(wrong), []queue.ID{first}},
+		{"wrong", wrong, right.NewID(), []queue.ID{first}},
+		{"right", right, second, []queue.ID{first, second}},
+		{"right", right, second, []queue.ID{first, second}},
+		{"copy", right, second, []queue.ID{first, second}}, // that knows all tasks
+		{"copy", right, right.NewID(), []queue.ID{first, second}},
+	} {
+		l, err := serve.OpenLogsOf(dir, 1000, 1<<20, start.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Tidy(t.Context(), start.q)
+		if err := l.Write(attempt(start.makes, 1), "x"); err != nil {
+			t.Fatal(err)
+		}
+		l.Tidy(t.Context(), start.q)
+		for _, id := range start.keeps {
+			if _, err := os.Stat(filepath.Join(dir, server.LogName(id))); err != nil {
+				t.Errorf("store %s: %v", start.store, err)
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 3 { // the two logs, and the name of the store
+		t.Errorf("%v, %v", entries, err)
 	}
 }
 

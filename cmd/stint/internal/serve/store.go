@@ -54,6 +54,18 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 	return opened(cluster.OpenGroups(ctx, groups, shared))
 }
 
+// storeOf names the store of a server, without a password.
+func storeOf(cfg *Config) string {
+	if cfg.Store == "" {
+		return "this directory" // wherever it is
+	}
+	place, err := Place(cfg.Store, "", cfg.Logger)
+	if err != nil {
+		return "" // the store could not be opened
+	}
+	return place.Name
+}
+
 // DefaultGroup is the name of the group of all queues that no other group has.
 const DefaultGroup = "default"
 
