@@ -19,8 +19,8 @@ func (s *Store) Configure(ctx context.Context, now time.Time, name string, c que
 	}
 	total := func(f queue.Field) bool { return f == queue.FieldTotal || f == queue.FieldTotalPerKey }
 	if c.Set.Total != 0 || c.Set.TotalPerKey != 0 || slices.ContainsFunc(c.Unlimited, total) {
-		return fmt.Errorf("%w: total and total_per_key limit all queues together, and the queues are of %d groups: limit "+
-			"each queue, or put the queues into one group", queue.ErrInvalid, len(s.stores))
+		return fmt.Errorf("%w: a limit on all queues together cannot hold, because the queues are of %d groups: limit each "+
+			"queue, or put the queues into one group", queue.ErrInvalid, len(s.stores))
 	}
 	for _, g := range s.all() {
 		if err := s.stores[g].Configure(ctx, now, name, c); err != nil {
