@@ -36,6 +36,9 @@ type Group struct {
 type Node struct {
 	Name    string `json:"name"`
 	Address string `json:"address"` // the host:port by which the other nodes reach it
+	// Seen is when the leader last heard of it, by the clock of the leader's host. A node that
+	// works calls the leader every 3 s.
+	Seen time.Time `json:"seen,omitzero"`
 }
 
 // Lead is which process leads a store, and since when.

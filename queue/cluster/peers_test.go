@@ -26,6 +26,7 @@ func greeter(name string) http.Handler {
 func TestC11_NodesFindEachOther(t *testing.T) {
 	opener := kinds[1].opener(t, storetest.Config{})
 	names := []string{"a:1", "a:2", "b:3"}
+	begun := time.Now()
 	nodes := make(map[string]*cluster.Node)
 	for _, name := range names {
 		nodes[name] = open(t, opener, cluster.Config{Name: name, Handler: greeter(name)})
@@ -40,7 +41,7 @@ func TestC11_NodesFindEachOther(t *testing.T) {
 			}
 			stats, err := nodes[at].Stats(t.Context(), time.Now())
 			if err != nil || !slices.EqualFunc(stats.Nodes, names, func(n queue.Node, name string) bool {
-				return n.Name == name && n.Address != ""
+				return n.Name == name && n.Address != "" && n.Seen.After(begun)
 			}) {
 				t.Errorf("at %s the nodes are %v, %v; want %v", at, stats.Nodes, err, names)
 			}

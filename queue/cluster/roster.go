@@ -180,7 +180,11 @@ func (r *roster) least(now time.Time) (found []member) {
 // list returns the names and addresses of all nodes, by name.
 func (r *roster) list(now time.Time) (nodes []queue.Node) {
 	for _, m := range r.all(now) {
-		nodes = append(nodes, queue.Node{Name: m.Name, Address: m.address})
+		seen := now
+		if m.Name != r.own.Name {
+			seen = m.until.Add(-enrolledFor)
+		}
+		nodes = append(nodes, queue.Node{Name: m.Name, Address: m.address, Seen: seen.Round(0)})
 	}
 	return nodes
 }

@@ -14,6 +14,7 @@ import (
 type Node struct {
 	Name    string    `json:"name"`              // host:pid
 	Address string    `json:"address,omitempty"` // by which the other nodes reach it
+	Seen    time.Time `json:"seen,omitzero"`     // when the leader last heard of it; zero if it does not know the node
 	Leads   bool      `json:"leads"`
 	Led     time.Time `json:"led,omitzero"`     // since when it leads; of several groups, the first
 	Groups  []string  `json:"groups,omitempty"` // of queues that it leads, if there are several
@@ -41,7 +42,8 @@ func Nodes(s *queue.Stats) []Node {
 		at(&nodes, fmt.Sprintf("%s:%d", w.Host, w.PID)).add(w)
 	}
 	for _, n := range s.Nodes {
-		at(&nodes, n.Name).Address = n.Address
+		node := at(&nodes, n.Name)
+		node.Address, node.Seen = n.Address, n.Seen
 	}
 	slices.SortStableFunc(nodes, func(a, b Node) int {
 		switch {
@@ -88,15 +90,15 @@ func (n *Node) add(w *queue.Worker) {
 // NodeTable prints nodes.
 func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 	out := table(w)
-	header, several := "NODE\tADDRESS\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION", ""
+	header, several := "NODE\tADDRESS\tSEEN\tLEADS\tWORKS\tSLOTS\tQUEUES\tVERSION", ""
 	if slices.ContainsFunc(nodes, func(n Node) bool { return len(n.Groups) > 0 }) {
 		header, several = header+"\tGROUPS", "\t"
 	}
 	_, _ = fmt.Fprintln(out, header)
 	for i := range nodes {
 		n := &nodes[i]
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), Plain(n.Address), since(n.Led, now),
-			since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version),
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), Plain(n.Address), since(n.Seen, now),
+			since(n.Led, now), since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version),
 			several+Plain(strings.Join(n.Groups, ", ")))
 	}
 	return out.Flush()
