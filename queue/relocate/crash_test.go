@@ -182,7 +182,8 @@ func moveWithCrashes(t *testing.T, crashes ...int) {
 func TestC11_MoveElsewhereAfterACrash(t *testing.T) {
 	const steps = 3 // changes before the rows are gone: two marks and the rows
 	for n := range 2*steps + 1 {
-		from, other, to := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
+		from, other := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
+		to := &disk{rows: map[string][]byte{}}
 		store, err := from.open()
 		if err != nil {
 			t.Fatal(err)

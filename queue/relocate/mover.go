@@ -83,8 +83,8 @@ func (m *mover) move() error {
 		return fmt.Errorf("%w: the tasks of %s have been moved to %s: it can be removed, and is not used again",
 			queue.ErrInvalid, m.toName, begun.To)
 	case begun != nil && begun.ID != m.id && begun.From == m.fromName && m.id != "":
-		return fmt.Errorf("%w: a move of the tasks of %s to another store has begun after that to %s, which is void: remove %s",
-			queue.ErrInvalid, m.fromName, m.toName, m.toName)
+		return fmt.Errorf("%w: a move of the tasks of %s to another store has begun after that to %s, which is void: "+
+			"remove %s", queue.ErrInvalid, m.fromName, m.toName, m.toName)
 	case begun != nil && begun.ID != m.id:
 		return fmt.Errorf("%w: the move of the tasks of %s to %s is not complete: repeat it, or remove %s",
 			queue.ErrInvalid, begun.From, m.toName, m.toName)
