@@ -158,6 +158,12 @@ func reasonMax(c *trial) {
 	if r.Limit != 2 || r.Running != 2 || !slices.Equal(r.Holders, running) {
 		c.Errorf("the reason is %+v", r)
 	}
+	normal := c.add(queue.Options{}) // whose tier has no cap of its own
+	for _, r := range c.explain(normal) {
+		if r.Code == stint.CodeCap {
+			c.Errorf("the cap %d is a reason beside the limit %d", r.Limit, 2)
+		}
+	}
 }
 
 // reasonsOfTwoQueues shows that the holders of a reason are tasks of the task's own queue,

@@ -110,7 +110,7 @@ func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
 			SetBy:   x.settings.totals.From[queue.FieldTotal],
 		})
 	}
-	if why.AtCap {
+	if why.AtCap && why.Cap < why.Max { // otherwise the limit of the queue says the same
 		all = append(all, queue.Reason{
 			Reason: stint.Reason{Code: stint.CodeCap, Limit: why.Cap, Running: q.running},
 			SetBy:  q.inForce.From[queue.FieldCaps],
