@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -158,7 +159,7 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (in
 }
 
 // Find is as [queue.Store] says. It asks for a large page, of many tasks or many bytes, in
-// parts.
+// parts. A server of a version before Page.Durable answers without waiting.
 func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	if err := checkFilter(&f); err != nil {
 		return nil, err
@@ -171,7 +172,12 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found [
 	for {
 		p.Limit = min(all-len(found), wire.PageMost)
 		var out wire.Tasks
-		if _, err := s.call(ctx, clock.Now(), wire.Find, wire.FindCall{Filter: f, Page: p}, &out); err != nil {
+		_, err := s.call(ctx, clock.Now(), wire.Find, wire.FindCall{Filter: f, Page: p}, &out)
+		if p.Durable && errors.Is(err, queue.ErrInvalid) && strings.Contains(err.Error(), `unknown field "durable"`) {
+			p.Durable = false // the server is of a version that has no such member
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 		found = append(found, out.Tasks...)
