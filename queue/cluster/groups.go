@@ -27,6 +27,10 @@ type Group struct {
 	Open Opener
 	// Route is as Route of [Config]; "" is the Route of the Config of all groups.
 	Route string
+	// Store names the database server and the place there, without a password. Processes that
+	// have different names for a group log that: they may have different stores, and so two
+	// leaders and twice the limits. "" is not compared.
+	Store string
 }
 
 // Groups is a store that several processes share, whose queues belong to groups. Each group has
@@ -66,7 +70,7 @@ var _ queue.Store = (*Groups)(nil)
 func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error) {
 	members := make([]router.Member, len(groups))
 	for i, g := range groups {
-		members[i] = router.Member{Name: g.Name, Queues: g.Queues}
+		members[i] = router.Member{Name: g.Name, Queues: g.Queues, Store: g.Store}
 	}
 	table, err := router.NewTable(members)
 	if err != nil {

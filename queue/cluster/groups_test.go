@@ -220,6 +220,20 @@ func TestC11_GroupsOfOtherProcesses(t *testing.T) {
 	}
 }
 
+// TestC11_StoresThatDiffer: two processes that name different stores for a group log that.
+func TestC11_StoresThatDiffer(t *testing.T) {
+	const count, says = 2, "has another store for a group"
+	here := groupsOn(t, kinds[1], count)
+	there := slices.Clone(here)
+	here[1].Store, there[1].Store = "the right database", "the wrong database"
+	first, awaitFirst := logged()
+	openGroupsLogged(t, "first", here, time.Hour, first) // leads to the end
+	second, awaitSecond := logged()
+	openGroupsLogged(t, "second", there, time.Hour, second)
+	awaitFirst(t, says)
+	awaitSecond(t, says)
+}
+
 // TestC11_GroupsThatDiffer: the leader of a group refuses new tasks of a queue if another process
 // has the queue in another group, because that process puts tasks of the queue into that group.
 // Both log that they differ.

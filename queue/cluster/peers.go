@@ -145,7 +145,10 @@ func (e *enrollment) askLeader(n *Node) {
 	case err != nil && e.failed: // a leader that has gone is replaced before
 		n.cfg.Logger.Warn("the node that leads does not answer this one: if that goes on, correct its --node-address, or "+
 			"open its port", slog.String("leader", e.of.leader.Name), slog.Any("error", err))
-	case err == nil && !e.answered && len(led) > 0 && led[0].Share != nil && !self.Share.Equal(*led[0].Share):
+	case err != nil || e.answered || len(led) == 0 || led[0].Share == nil:
+	case self.Share.Equal(*led[0].Share):
+		warnStores(n.cfg.Logger, led[0].Name, *led[0].Share, *self.Share)
+	default:
 		n.cfg.Logger.Warn("this node has other groups than the one that leads, and tasks are refused that the two would put "+
 			"into different groups: start all processes with the same groups", slog.String("leader", led[0].Name),
 			slog.String("its_group_has", led[0].Share.String()), slog.String("the_group_here_has", self.Share.String()))

@@ -77,6 +77,9 @@ func (r *roster) add(m member, now time.Time) error {
 	}
 	r.drop(m.Name)
 	r.nodes[m.Name] = m
+	if before.Contact != m.Contact && m.Share != nil {
+		warnStores(r.log, m.Name, *m.Share, *r.own.Share)
+	}
 	if !r.differs(m) {
 		return nil
 	}
@@ -87,6 +90,16 @@ func (r *roster) add(m member, now time.Time) error {
 			slog.String("its_group_has", m.Share.String()), slog.String("the_group_here_has", r.own.Share.String()))
 	}
 	return nil
+}
+
+// warnStores logs that a node and this one may have different stores for a group.
+func warnStores(log *slog.Logger, node string, its, own router.Share) {
+	if name := own.Elsewhere(its); name != "" {
+		log.Warn("a node has another store for a group than this one, so each may lead it, with tasks and limits of its "+
+			"own: start all processes with the same stores, under the same names", slog.String("node", node),
+			slog.String("of_group", name), slog.String("its_store", its.Stores[name]),
+			slog.String("the_store_here", own.Stores[name]))
+	}
 }
 
 // drop removes a node. The caller must hold mu.

@@ -15,6 +15,7 @@ package router
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ import (
 type Member struct {
 	Name   string
 	Queues []string // none for the default group, which has all queues that no other group names
+	Store  string   // names the store; "" if the name is not known
 }
 
 // Table has the group of each queue. It does not change, and is safe for concurrent use.
@@ -81,6 +83,8 @@ func (t *Table) Queues(group int) []string { return slices.Clone(t.members[group
 type Share struct {
 	Queues []string `json:"queues,omitempty"` // that the group names; none for the default group
 	Others []string `json:"others,omitempty"` // that other groups name
+	// Stores are the names of the stores of all groups, as far as they are known.
+	Stores map[string]string `json:"stores,omitempty"`
 }
 
 // Share returns what the table says about a group.
@@ -94,10 +98,26 @@ func (t *Table) Share(group int) (s Share) {
 	}
 	slices.Sort(s.Queues)
 	slices.Sort(s.Others)
+	s.Stores = make(map[string]string)
+	for _, m := range t.members {
+		if m.Store != "" {
+			s.Stores[m.Name] = m.Store
+		}
+	}
 	return s
 }
 
-// Equal reports whether two tables are the same for a group.
+// Elsewhere returns a group that has another store in o than in s, "" if there is none.
+func (s Share) Elsewhere(o Share) (group string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Stores)) {
+		if other := o.Stores[name]; other != "" && other != s.Stores[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// Equal reports whether two tables have the same queues for a group.
 func (s Share) Equal(o Share) bool {
 	return slices.Equal(s.Queues, o.Queues) && slices.Equal(s.Others, o.Others)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,13 +44,15 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 	if len(cfg.Groups) == 0 {
 		return opened(cluster.Open(ctx, open, shared))
 	}
-	groups := []cluster.Group{{Name: DefaultGroup, Open: open}}
+	groups := []cluster.Group{{Name: DefaultGroup, Open: open, Store: placeOf(cfg.Store, "", cfg.Logger)}}
 	for _, g := range cfg.Groups {
 		at := cmp.Or(g.Store, cfg.Store)
 		if open, err = opener(cfg, at, g.Name); err != nil {
 			return nil, fmt.Errorf("group %s: %w", g.Name, err)
 		}
-		groups = append(groups, cluster.Group{Name: g.Name, Queues: g.Queues, Open: open, Route: route(at)})
+		groups = append(groups, cluster.Group{
+			Name: g.Name, Queues: g.Queues, Open: open, Route: route(at), Store: placeOf(at, g.Name, cfg.Logger),
+		})
 	}
 	return opened(cluster.OpenGroups(ctx, groups, shared))
 }
@@ -59,7 +62,12 @@ func storeOf(cfg *Config) string {
 	if cfg.Store == "" {
 		return "this directory" // wherever it is
 	}
-	place, err := Place(cfg.Store, "", cfg.Logger)
+	return placeOf(cfg.Store, "", cfg.Logger)
+}
+
+// placeOf names the store of a group on a database server, without a password.
+func placeOf(url, group string, log *slog.Logger) string {
+	place, err := Place(url, group, log)
 	if err != nil {
 		return "" // the store could not be opened
 	}
