@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -377,8 +378,17 @@ func (a *attempt) file(p *plan) *protocol.File {
 	}
 	return &protocol.File{
 		Size: size, Chunk: p.layout.chunk, Lanes: len(p.lanes), Group: p.group, SHA256: p.sha256,
-		Metadata: a.job.Args.metadata(),
+		Metadata: a.job.Args.metadata(), Token: a.token(p),
 	}
+}
+
+// token returns the token of the file of a plan; "" for Config.Input, which is sent by one attempt.
+func (a *attempt) token(p *plan) string {
+	if a.source == nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", a.job.ID, p.file.Size, p.file.ModTime))
+	return hex.EncodeToString(sum[:16])
 }
 
 // chunkSize returns the size of the chunks of a small file, in bytes. usual is that of an upload

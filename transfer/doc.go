@@ -42,7 +42,10 @@
 // is sent again in which case.
 //
 // Uploads are sent at least once: if the answer to the last request is lost, and the server
-// does not know the upload any more, the file is sent again.
+// does not know the upload any more, the file is sent again. So is a file of one chunk whose process
+// was killed before its URL was written, unless the server recognizes the upload by the metadata key
+// stint-upload of its creation, as package transfer/receiver does. The value is a token: a hash of the
+// ID of the task, and of the size and time of modification of the file.
 package transfer
 
 // The files:

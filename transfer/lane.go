@@ -35,7 +35,9 @@ var errDoubt = errors.New("the file has changed, and the server has a part of a 
 // prepare creates the upload of a lane, or asks the server for its offset.
 func (a *attempt) prepare(ctx context.Context, p *plan, l *lane) error {
 	if l.url.Load() == nil {
-		return a.create(ctx, p, l)
+		if err := a.create(ctx, p, l); err != nil || l.known {
+			return err
+		}
 	}
 	err := a.repeated(ctx, func() error { return a.locate(ctx, p, l) })
 	if err == nil {
@@ -44,16 +46,16 @@ func (a *attempt) prepare(ctx context.Context, p *plan, l *lane) error {
 	return err
 }
 
-// create creates the upload of a lane.
+// create creates the upload of a lane. The offset is not known if an earlier process has sent a part of it.
 func (a *attempt) create(ctx context.Context, p *plan, l *lane) error {
 	return a.repeated(ctx, func() error {
-		at, err := a.server.Begin(ctx, a.file(p), l.described())
+		at, held, err := a.server.Begin(ctx, a.file(p), l.described())
 		if err != nil {
 			return err
 		}
 		l.url.Store(at)
 		l.offset.Store(l.start)
-		l.known = true
+		l.known = held == 0
 		p.chunks.lose(l.first, l.last)
 		return nil
 	})

@@ -167,8 +167,8 @@ func TestE4_KillsOverTheNetwork(t *testing.T) {
 			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
 			write(t, path, want)
 			addTo(t, store, transfer.Upload{Path: path, To: s.url(), ChunkSize: chunkSize, Lanes: test.lanes, Verify: true})
-			// The store has the URLs when a lane sends its second chunk. A client that is killed
-			// before that leaves an upload that expires: see the next test.
+			// The store has the URLs when a lane sends its second chunk. A client of several lanes that is
+			// killed before that leaves uploads that expire: see the next test.
 			next := s.proxy.StallAfter(int64(test.lanes+1) * (chunkSize + 1<<10))
 			client := startWorker(t, store)
 			for rest := kills; rest > 0; rest-- {
@@ -334,6 +334,65 @@ func TestE4_KilledAfterConcatenation(t *testing.T) {
 			}
 			wantFile(t, filepath.Join(received, "a"), want)
 			wantLeft(t, received, "a")
+		})
+	}
+}
+
+// A client that dies before it has kept the answer to a creation or to the last request makes no second file of a small
+// one: the URL of such an upload is not in its store.
+func TestE4_KilledBeforeTheAnswer(t *testing.T) {
+	for _, test := range []struct {
+		name, method string
+		size, chunk  int
+	}{
+		{"creation", http.MethodPost, 1000, chunkSize},
+		{"one chunk", http.MethodPatch, 1000, chunkSize},
+		{"empty", http.MethodPatch, 0, chunkSize},
+		{"the first of two chunks", http.MethodPatch, 2 * chunkSize, chunkSize},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			received := filepath.Join(dir, "uploads")
+			r, err := receiver.Open(received, receiver.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var requests, bytes atomic.Int64
+			answered, release := make(chan struct{}), make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				bytes.Add(max(req.ContentLength, 0))
+				if req.Method != test.method || requests.Add(1) > 1 {
+					r.ServeHTTP(w, req)
+					return
+				}
+				r.ServeHTTP(httptest.NewRecorder(), req)
+				close(answered)
+				<-release
+			}))
+			defer server.Close()
+			want := content(4, test.size)
+			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
+			write(t, path, want)
+			addTo(t, store, transfer.Upload{Path: path, To: server.URL + "/files/", ChunkSize: int64(test.chunk)})
+			client := startWorker(t, store)
+			select {
+			case <-answered:
+			case err := <-client.done:
+				t.Fatalf("the client ended with %v before it was killed", err)
+			}
+			client.kill(t)
+			close(release)
+			if err := <-startWorker(t, store).done; err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			wantFile(t, filepath.Join(received, "a"), want)
+			wantLeft(t, received, "a")
+			if n := bytes.Load(); n != int64(test.size) {
+				t.Errorf("%d bytes were sent of %d", n, test.size)
+			}
 		})
 	}
 }

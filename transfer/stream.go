@@ -64,7 +64,7 @@ func (a *attempt) sendInput(ctx context.Context) error {
 	p := newPlan(layout{chunk: chunk, lanes: 1}, fingerprint{}, "")
 	l := p.lanes[0]
 	err := a.repeated(ctx, func() error {
-		at, err := a.server.Begin(ctx, a.file(p), l.described())
+		at, _, err := a.server.Begin(ctx, a.file(p), l.described())
 		if err == nil {
 			l.url.Store(at)
 			l.known = true

@@ -81,10 +81,17 @@ func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
+// tokenKey is the metadata key with the token of a file. Package receiver knows it; other servers keep it with the
+// rest of the metadata.
+const tokenKey = "stint-upload"
+
 // Begin creates the upload of a lane.
-func (c *tusClient) Begin(ctx context.Context, f *protocol.File, l protocol.Lane) (*url.URL, error) {
+func (c *tusClient) Begin(ctx context.Context, f *protocol.File, l protocol.Lane) (*url.URL, int64, error) {
 	fields := http.Header{}
 	pairs := withSHA256(f)
+	if f.Token != "" {
+		pairs[tokenKey] = f.Token
+	}
 	if f.Size < 0 {
 		fields.Set("Upload-Defer-Length", "1")
 	} else {
@@ -95,8 +102,8 @@ func (c *tusClient) Begin(ctx context.Context, f *protocol.File, l protocol.Lane
 		pairs = map[string]string{partOf: fmt.Sprintf("%s %d %d", f.Group, l.Start, f.Size)}
 	}
 	fields.Set("Upload-Metadata", metadata(pairs))
-	at, err := c.create(ctx, fields)
-	return at, c.reachable(err)
+	at, held, err := c.create(ctx, fields)
+	return at, held, c.reachable(err)
 }
 
 // withSHA256 returns the metadata of a file that is not a part.
@@ -108,20 +115,20 @@ func withSHA256(f *protocol.File) map[string]string {
 	return pairs
 }
 
-// create creates an upload and returns its URL. fields are the headers that say of what
-// kind.
-func (c *tusClient) create(ctx context.Context, fields http.Header) (*url.URL, error) {
+// create creates an upload and returns its URL, and how many bytes the server has of it. fields are the headers
+// that say of what kind.
+func (c *tusClient) create(ctx context.Context, fields http.Header) (at *url.URL, held int64, err error) {
 	answer, err := c.do(ctx, http.MethodPost, c.endpoint, fields, nil, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	location := answer.Get("Location")
-	at, err := c.endpoint.Parse(location)
-	if err != nil || location == "" {
-		return nil, retry.Permanent(fmt.Errorf("%s created an upload without a usable Location: %q",
+	if at, err = c.endpoint.Parse(location); err != nil || location == "" {
+		return nil, 0, retry.Permanent(fmt.Errorf("%s created an upload without a usable Location: %q",
 			c.endpoint.Redacted(), location))
 	}
-	return at, nil
+	held, _ = strconv.ParseInt(answer.Get("Upload-Offset"), 10, 64) // a server may omit it
+	return at, held, nil
 }
 
 // Complete concatenates the uploads of the lanes. If the answer is lost and the request is made
@@ -137,7 +144,7 @@ func (c *tusClient) Complete(ctx context.Context, f *protocol.File, lanes []*url
 	const copying = 30 // some servers copy the parts before they answer
 	slow := *c
 	slow.stall *= copying
-	final, err := slow.create(ctx, fields)
+	final, _, err := slow.create(ctx, fields)
 	if isMismatch(err) {
 		return "", fmt.Errorf("%w: %w", protocol.ErrMismatch, err)
 	}

@@ -64,7 +64,7 @@ type Upload struct {
 	// metadata.
 	Verify bool `json:"verify,omitempty"`
 	// Metadata are further pairs of Upload-Metadata. Keys are ASCII without spaces and
-	// commas, and not one of those that the package sets: filename, sha256, part-of.
+	// commas, and not one of those that the package sets: filename, sha256, part-of, stint-upload.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// HeaderEnv names, for headers of every request, the environment variables of the
 	// worker that have their values: {"Authorization": "STINT_UPLOAD_AUTH"}. So secrets are
@@ -160,7 +160,7 @@ func (u *Upload) validate() error {
 	}
 	for key := range u.Metadata {
 		if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) ||
-			slices.Contains([]string{"filename", "sha256", partOf}, key) {
+			slices.Contains([]string{"filename", "sha256", partOf, tokenKey}, key) {
 			errs = append(errs, fmt.Errorf("the metadata key %q is one that the package sets, or is not ASCII without "+
 				"spaces and commas", key))
 		}

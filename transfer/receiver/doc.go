@@ -44,6 +44,13 @@
 // is ever locked. This also holds for HEAD, whose answer is therefore valid until
 // the next PATCH.
 //
+// # Tokens
+//
+// A client that may lose the answer to a creation of tus, or be killed before it has kept it, chooses a
+// token for the file, 16 to 64 letters, digits, - and _ at random, and sends it as the metadata
+// "stint-upload". A creation with the token of an earlier one, and the same [Config.Key], is answered with
+// the upload of that one, as long as the receiver knows it: unfinished or finished, and after a restart.
+//
 // # Parts
 //
 // A client can send parts of a file at once, by partial uploads of tus. If it says where

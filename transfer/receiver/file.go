@@ -68,6 +68,15 @@ func (f *file) use() error {
 	return err
 }
 
+// hold makes the caller a user, also of a finished file, whose receipt is not opened. The caller must hold mu.
+func (f *file) hold() error {
+	if f.renamed && !f.gone {
+		f.users++
+		return nil
+	}
+	return f.use()
+}
+
 // release ends a use.
 func (f *file) release() {
 	f.mu.Lock()

@@ -24,6 +24,8 @@ const (
 	metaType     = "filetype" // a media type
 	metaSHA256   = "sha256"   // of the whole file, hexadecimal
 	metaPartOf   = "part-of"  // see parsePlace
+	// metaToken is the same in all creations by which a client wants one upload: isGroup, chosen at random.
+	metaToken = "stint-upload"
 )
 
 const metadataMax = 16 << 10 // bytes of the header

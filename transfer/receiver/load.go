@@ -298,7 +298,7 @@ func (h *history) restore() error {
 // isComplete reports whether the last byte has arrived of an upload that this finishes:
 // its client may have seen that, and then does not ask again.
 func (h *history) isComplete() bool {
-	if len(h.lanes) != 1 || h.lanes[0] == nil || h.rec.Group != "" || h.concat != nil {
+	if len(h.lanes) != 1 || h.lanes[0] == nil || h.concat != nil {
 		return false
 	}
 	u := h.lanes[0]

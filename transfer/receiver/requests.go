@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -13,27 +14,59 @@ import (
 // configuration.
 type requests struct{ *store }
 
-// single makes a file with one lane.
+// single makes a file with one lane. If the lane is no part and its metadata has a token, and an earlier upload with
+// this token and the same key is known, finished or not, single returns that instead. The caller must release the file.
 func (r *requests) single(req *http.Request, lane laneRecord) (*upload, error) {
-	f, err := r.create(lane.ID, r.fileRecord(req, "", lane.Length), &lane)
+	rec := r.fileRecord(req, lane.Length)
+	if token, ok := lane.Metadata[metaToken]; ok && !lane.Partial {
+		if !isGroup(token) {
+			return nil, refuse(statusBadRequest, "the metadata %q must be 16 to 64 letters and digits", metaToken)
+		}
+		rec.Group = rec.Key + "\n" + tokenGroup(token)
+		r.groupsMu.Lock() // so that a token gets one file
+		defer r.groupsMu.Unlock()
+		if u, err := r.known(rec); !errors.Is(err, errUnknown) {
+			return u, err
+		}
+	}
+	f, err := r.create(lane.ID, rec, &lane)
 	if err != nil {
 		return nil, err
 	}
 	return f.lanes[0], nil
 }
 
-func (r *requests) fileRecord(req *http.Request, group string, total int64) fileRecord {
+// tokenGroup is the name of the group of a file with a token. It is neither that of a [place] nor a [plainGroup].
+func tokenGroup(token string) string { return "token/" + token }
+
+// known returns the upload of the group of rec, and makes the caller a user of its file.
+func (r *requests) known(rec fileRecord) (*upload, error) {
+	r.mu.Lock()
+	f := r.groups[rec.Group]
+	r.mu.Unlock()
+	if f == nil {
+		return nil, errUnknown
+	}
+	if f.rec.Total != rec.Total {
+		return nil, refuse(statusConflict, "the upload with this %s was created with another length", metaToken)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lanes.first(), f.hold()
+}
+
+func (r *requests) fileRecord(req *http.Request, total int64) fileRecord {
 	tier := r.cfg.Priority(req)
 	if !tier.Valid() {
 		tier = stint.Normal
 	}
-	return fileRecord{Group: group, Total: total, Key: r.cfg.Key(req), Priority: tier, Created: clock.Now().UTC()}
+	return fileRecord{Total: total, Key: r.cfg.Key(req), Priority: tier, Created: clock.Now().UTC()}
 }
 
 // group returns the file of a group, which it makes if there is none. The caller must
 // release it.
 func (r *requests) group(req *http.Request, name string, total int64) (*file, error) {
-	rec := r.fileRecord(req, "", total)
+	rec := r.fileRecord(req, total)
 	rec.Group = rec.Key + "\n" + name
 	r.groupsMu.Lock() // so that a group gets one file
 	defer r.groupsMu.Unlock()

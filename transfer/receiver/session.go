@@ -71,12 +71,9 @@ func (s *session) enter() (before *session, err error) {
 		return nil, errUnknown
 	case s.u.writer != nil:
 		return s.u.writer, nil
-	case !f.renamed:
-		if err := f.use(); err != nil {
-			return nil, err
-		}
-	default:
-		f.users++ // of the receipt, which is not opened
+	}
+	if err := f.hold(); err != nil {
+		return nil, err
 	}
 	s.u.writer = s
 	return nil, nil

@@ -138,11 +138,11 @@ func (s *server) Abilities(context.Context) (protocol.Abilities, error) {
 }
 
 // Begin begins one multipart upload for all lanes of a file.
-func (s *server) Begin(ctx context.Context, f *protocol.File, _ protocol.Lane) (*url.URL, error) {
+func (s *server) Begin(ctx context.Context, f *protocol.File, _ protocol.Lane) (*url.URL, int64, error) {
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
 	if s.begun != nil {
-		return s.begun, nil
+		return s.begun, 0, nil
 	}
 	ctx, stop := s.bounded(ctx, 1)
 	defer stop()
@@ -161,7 +161,7 @@ func (s *server) Begin(ctx context.Context, f *protocol.File, _ protocol.Lane) (
 		UserMetadata: fields, ContentType: mime.TypeByExtension(path.Ext(s.key)),
 	})
 	if err != nil {
-		return nil, s.failed(ctx, "begin the upload", err)
+		return nil, 0, s.failed(ctx, "begin the upload", err)
 	}
 	at := s.object()
 	at.RawQuery = url.Values{"uploadId": {id}}.Encode()
@@ -170,7 +170,7 @@ func (s *server) Begin(ctx context.Context, f *protocol.File, _ protocol.Lane) (
 	defer s.mu.Unlock()
 	clear(s.parts)
 	s.complete = false
-	return at, nil
+	return at, 0, nil
 }
 
 // object returns the URL of the object.

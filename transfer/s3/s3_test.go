@@ -235,16 +235,16 @@ type firstLane struct {
 }
 
 // Begin is as protocol.Server says.
-func (s *firstLane) Begin(ctx context.Context, f *protocol.File, l protocol.Lane) (*url.URL, error) {
+func (s *firstLane) Begin(ctx context.Context, f *protocol.File, l protocol.Lane) (*url.URL, int64, error) {
 	if l.First == 0 {
 		defer close(s.begun)
 		return s.Server.Begin(ctx, f, l)
 	}
 	select {
 	case <-s.begun:
-		return nil, errors.New("this lane cannot begin")
+		return nil, 0, errors.New("this lane cannot begin")
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, 0, context.Cause(ctx)
 	}
 }
 

@@ -25,8 +25,9 @@ type Server interface {
 	// Abilities returns what the server can do.
 	Abilities(ctx context.Context) (Abilities, error)
 	// Begin begins the upload of a lane, and returns the URL that finds it again, also from
-	// another process. With [Abilities.Shared] all lanes of a file get the same URL.
-	Begin(ctx context.Context, f *File, l Lane) (*url.URL, error)
+	// another process. With [Abilities.Shared] all lanes of a file get the same URL. held is the
+	// number of bytes that the server has of the lane, if it has recognized [File.Token].
+	Begin(ctx context.Context, f *File, l Lane) (at *url.URL, held int64, err error)
 	// Held returns what the server has of a lane.
 	Held(ctx context.Context, f *File, l Lane) (Held, error)
 	// Send sends a piece of a lane and returns how many bytes of the lane the server has then.
@@ -94,6 +95,9 @@ type File struct {
 	Group    string // 128 random bits in hexadecimal digits, of this upload alone
 	SHA256   string // in hexadecimal digits, if the server is to verify the file; else ""
 	Metadata map[string]string
+	// Token is the same in all attempts of a task to send this version of the file; "" for none. A server that
+	// knows it begins no second upload.
+	Token string
 }
 
 // Lane is a range of a file.
