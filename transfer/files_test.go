@@ -22,10 +22,10 @@ func TestE2_FilesNamed(t *testing.T) {
 		}
 		write(t, name, nil)
 	}
-	if got, _, err := transfer.FilesNamed("a*", "d"); err != nil || !slices.Equal(got, []string{"a*", "d/e"}) {
+	if got, err := transfer.FilesNamed("a*", "d"); err != nil || !slices.Equal(got.Files, []string{"a*", "d/e"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, _, err := transfer.FilesNamed("a?"); !errors.Is(err, queue.ErrInvalid) {
+	if got, err := transfer.FilesNamed("a?"); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -67,9 +67,48 @@ func TestE2_FilesOfPatterns(t *testing.T) {
 		{patterns: []string{"a.jpg/x"}, err: syscall.ENOTDIR},
 		{},
 	} {
-		got, left, err := transfer.Files(test.patterns...)
-		if !slices.Equal(got, test.want) || !slices.Equal(left, test.left) || !errors.Is(err, test.err) {
-			t.Errorf("%q: %q, left %q, error %v; want %q, %q, %v", test.patterns, got, left, err, test.want, test.left, test.err)
+		got, err := transfer.Files(test.patterns...)
+		if !slices.Equal(got.Files, test.want) || !slices.Equal(got.Left, test.left) || !errors.Is(err, test.err) {
+			t.Errorf("%q: %q, error %v; want %q, left %q, %v", test.patterns, got, err, test.want, test.left, test.err)
 		}
 	}
+}
+
+// A directory that cannot be read is left out with its error, and does not keep others from being found. Any user can
+// have one whose path is too long for the kernel.
+func TestE4_FilesOfAnUnreadableDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "d/a", nil)
+	write(t, "d/z", nil)
+	deep(t, "d")
+	got, err := transfer.Files("d")
+	if err != nil || !slices.Equal(got.Files, []string{"d/a", "d/z"}) || len(got.Unread) != 1 ||
+		!errors.Is(got.Unread[0], syscall.ENAMETOOLONG) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// deep makes directories below one until their path is longer than the kernel takes.
+func deep(t *testing.T, dir string) {
+	t.Helper()
+	at, err := os.OpenRoot(dir)
+	name := strings.Repeat("x", 250)
+	for range 17 {
+		if err == nil {
+			err = at.Mkdir(name, 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		above := at
+		at, err = above.OpenRoot(name)
+		above.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Close()
 }

@@ -144,7 +144,7 @@ func wait(t *testing.T, c <-chan struct{}) {
 }
 
 // A file is sent by its name, also if that looks like a pattern which others match. Links below
-// directories are left out, with a line that says so, and a name that is not UTF-8 is refused.
+// directories are left out, with a line that says so.
 func TestE4_UploadOfUnusualNames(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
@@ -163,9 +163,40 @@ func TestE4_UploadOfUnusualNames(t *testing.T) {
 		t.Errorf("it says %q", u.stderr)
 	}
 	r.has("a", below)
+}
 
-	r.file("bad\xff", 10)
-	r.upload("bad\xff").want(t, "", "its name is not UTF-8", 125)
+// Names that cannot be sent fail alone: one that is not UTF-8, and a directory that cannot be read, here because its
+// path is too long for the kernel.
+func TestE4_UploadOfBadNames(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	good := r.file("dir/good", 10)
+	r.file("dir/bad\xff", 20)
+	at, err := os.OpenRoot(filepath.Join(r.dir, "dir"))
+	for range 17 {
+		if err == nil {
+			err = at.Mkdir(strings.Repeat("x", 250), 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		above := at
+		at, err = above.OpenRoot(strings.Repeat("x", 250))
+		above.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Close()
+	u := r.upload("dir")
+	u.want(t, "", "1 sent (10 B), 0 skipped, 2 failed", 2)
+	if !strings.Contains(u.stderr, "that cannot be sent: 2, the first of them: open dir/xxx") ||
+		!strings.Contains(u.stderr, "file name too long") {
+		t.Errorf("it says %q", u.stderr)
+	}
+	r.has("good", good)
+	r.upload("dir/bad\xff").want(t, "", "cannot be sent: 1, the first of them: upload of \"dir/bad\\xff\": "+
+		"its name is not UTF-8, and the store would keep another one: rename the file", 1)
 }
 
 // A token file that is written a moment later, as by a server that starts, is waited for.

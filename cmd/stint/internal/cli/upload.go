@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -59,7 +60,8 @@ variable. For S3, the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
 profile of ~/.aws/credentials.
 
 Exit status: 0 if all files have been sent, now or within the last day; the number of files
-that failed up to 100, 101 for more; 125 for errors; 130 if Ctrl-C ended it, 143 if SIGTERM did.`
+that failed, and of directories that cannot be read, up to 100, 101 for more; 125 for errors;
+130 if Ctrl-C ended it, 143 if SIGTERM did.`
 
 const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
   stint upload ./photos '*.pdf' -j4 --rate 5MiB/s --to http://127.0.0.1:7118/files/ \
@@ -185,8 +187,9 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	}
 	cfg.Show, errs[5] = f.show()
 	errs[6] = f.awaitToken()
-	files, err := f.files(args)
+	files, unread, err := f.files(args)
 	errs[7] = err
+	cfg.Unsent = unread
 	if err := errors.Join(errs[:]...); err != nil {
 		return cfg, err
 	}
@@ -259,11 +262,11 @@ func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Conf
 	return own, client
 }
 
-// files returns the paths of what the arguments and --from name.
-func (f *uploadFlags) files(args []string) (files []string, err error) {
+// files returns the paths of what the arguments and --from name, and the errors of directories that cannot be read.
+func (f *uploadFlags) files(args []string) (files []string, unread []error, err error) {
 	listed, err := f.listed()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var patterns []string
 	for _, arg := range args {
@@ -273,15 +276,16 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 			patterns = append(patterns, arg)
 		}
 	}
-	found, left, err := transfer.Files(patterns...)
-	named, others, err2 := transfer.FilesNamed(listed...)
+	found, err := transfer.Files(patterns...)
+	named, err2 := transfer.FilesNamed(listed...)
 	err = errors.Join(err, err2)
-	if left = append(left, others...); len(left) > 0 {
+	unread = append(found.Unread, named.Unread...)
+	if left := append(found.Left, named.Left...); len(left) > 0 {
 		printTo(f.err, "stint: left out below directories: %d symbolic links and the like, the first of them %s\n",
 			len(left), view.Plain(left[0]))
 	}
 	seen := make(map[string]bool)
-	for _, name := range append(found, named...) {
+	for _, name := range append(found.Files, named.Files...) {
 		if seen[name] {
 			continue
 		}
@@ -293,15 +297,15 @@ func (f *uploadFlags) files(args []string) (files []string, err error) {
 	}
 	switch {
 	case err != nil:
-		return nil, err
-	case len(files) == 0:
-		return nil, errors.New("say what to upload: files, directories, or - for standard input")
+		return nil, nil, err
+	case len(files)+len(unread) == 0:
+		return nil, nil, errors.New("say what to upload: files, directories, or - for standard input")
 	case f.name != "" && len(files) > 1:
-		return nil, fmt.Errorf("--name is for one file, and there are %d", len(files))
-	case f.name == "" && files[0] == transfer.Input:
-		return nil, errors.New("standard input has no name: give --name")
+		return nil, nil, fmt.Errorf("--name is for one file, and there are %d", len(files))
+	case f.name == "" && slices.Contains(files, transfer.Input):
+		return nil, nil, errors.New("standard input has no name: give --name")
 	}
-	return files, nil
+	return files, unread, nil
 }
 
 // listed returns the lines of the file of --from.

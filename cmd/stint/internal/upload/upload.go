@@ -19,10 +19,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
@@ -37,6 +41,8 @@ type Config struct {
 	Remote  remote.Config // to call the server
 	Options queue.Options
 	Uploads []transfer.Upload
+	// Unsent are the errors of files and directories that cannot be among Uploads. They count as failed.
+	Unsent []error
 	// Own says that only this process can work on the uploads, because they need its standard
 	// input or the AWS keys in its environment.
 	Own  bool
@@ -119,25 +125,41 @@ func gone(err error) error {
 	return err
 }
 
-// add submits the uploads, or finds the tasks of those that are known.
+// add submits the uploads, or finds the tasks of those that are known. Files that cannot be sent, whatever the flags
+// say, fail alone.
 func (f *follower) add(ctx context.Context, server *remote.Server) error {
 	var tasks []queue.NewTask
+	unsent := slices.Clone(f.cfg.Unsent)
 	for _, u := range f.cfg.Uploads {
-		o := f.cfg.Options
-		if u.Path != transfer.Input {
-			name, err := uniqueName(&u)
-			if err != nil {
-				return err
-			}
-			o.Unique = name
-		}
-		task, err := transfer.Prepare(server.Queue, u, o)
-		if err != nil {
+		task, err := f.prepare(server, u)
+		_, ofFile := errors.AsType[*fs.PathError](err)
+		switch {
+		case err == nil:
+			tasks = append(tasks, task)
+		case ofFile || !utf8.ValidString(u.Path):
+			unsent = append(unsent, err)
+		default:
 			return err
 		}
-		tasks = append(tasks, task)
 	}
-	return f.submit(ctx, server, tasks)
+	if err := f.submit(ctx, server, tasks); err != nil || len(unsent) == 0 {
+		return err
+	}
+	f.sum.Failed += len(unsent)
+	first := strings.TrimPrefix(unsent[0].Error(), queue.ErrInvalid.Error()+": ")
+	f.note("files and directories that cannot be sent: %d, the first of them: %s", len(unsent), first)
+	return nil
+}
+
+// prepare makes the task of an upload.
+func (f *follower) prepare(server *remote.Server, u transfer.Upload) (_ queue.NewTask, err error) {
+	o := f.cfg.Options
+	if u.Path != transfer.Input {
+		if o.Unique, err = uniqueName(&u); err != nil {
+			return queue.NewTask{}, err
+		}
+	}
+	return transfer.Prepare(server.Queue, u, o)
 }
 
 // submit submits tasks, and follows them or the known ones of the same names.
