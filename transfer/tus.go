@@ -262,6 +262,7 @@ func (c *tusClient) do(
 		if now, err := bearer.Read(c.token); err == nil && now != token {
 			return nil, refused // replaced meanwhile: the next request has the new one
 		}
+		refused.remedy = fmt.Sprintf("the server refuses the token in %s: replace it, and retry the upload", c.token)
 	}
 	return nil, classify(refused, response.Header.Get("Retry-After"))
 }

@@ -311,6 +311,8 @@ func TestE4_UploadRefuses(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
 	r.file("a", 10)
+	wrong := filepath.Join(r.dir, "wrong")
+	write(t, wrong, strings.Repeat("A", 26))
 	for _, c := range []struct {
 		args   []string
 		says   string
@@ -322,7 +324,8 @@ func TestE4_UploadRefuses(t *testing.T) {
 		{[]string{"--to", r.to[1], "-"}, "standard input has no name", 125},
 		{[]string{"--to", r.to[1], "a", "--chunk", "x"}, "--chunk", 125},
 		{[]string{"--to", r.to[1], "a", "--lanes", "99"}, "--lanes 1 to 16", 125},
-		{[]string{"--to", r.to[1], "a"}, "401 Unauthorized", 1},
+		{[]string{"--to", r.to[1], "a"}, "; give credentials: --token-file", 1},
+		{[]string{"--to", r.to[1], "a", "--token-file", "wrong"}, "; the server refuses the token in " + wrong, 1},
 		{[]string{"--to", "http://127.0.0.1:1/", "a", "--retries", "0"}, "connection refused", 1},
 	} {
 		cmd := r.command(append([]string{"upload", "--dir", "other"}, c.args...)...)
