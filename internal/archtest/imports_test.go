@@ -160,7 +160,7 @@ var directions = []direction{
 	// The server side of uploads needs no queue: it can be mounted in any server.
 	{
 		pkg: "transfer/receiver", state: here,
-		may: []string{".", "internal/clock"}, modules: []string{"golang.org/x/sys"},
+		may: []string{".", "internal/clock", "internal/logthrottle"}, modules: []string{"golang.org/x/sys"},
 	},
 	// The page from which browsers upload is files; it knows no server.
 	{pkg: "transfer/browser", state: here},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/logthrottle"
 )
 
 // Config configures a [Receiver]. The zero value is a good default: no limits, and
@@ -53,7 +54,8 @@ type Config struct {
 	// Origins are the origins of web pages that may upload from a browser, such as
 	// "https://example.com"; "*" is all. Empty allows pages of the same origin only.
 	Origins []string
-	// Logger receives internal errors; nil discards them.
+	// Logger receives internal errors, and says when requests wait for Slots for more than 10 s. One that repeats
+	// is logged once a minute. Nil discards them.
 	Logger *slog.Logger
 
 	disk       disk          // tests have faults in it
@@ -91,6 +93,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = slog.New(logthrottle.New(c.Logger.Handler()))
 	return c
 }
 

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -151,6 +154,44 @@ func TestE5_SlotsByTierAndKey(t *testing.T) {
 		t.Errorf("the request waits with key %q in tier %v", w.Key, w.Priority)
 	}
 	permit.Release()
+}
+
+// A request that waits for a slot for long is logged, at most once a minute, with the number of those that wait.
+func TestE5_WaitsForSlotsAreLogged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	synctest.Test(t, func(t *testing.T) {
+		slots := stint.New(1, stint.Config{})
+		var log bytes.Buffer
+		r, err := receiver.Open(dir, receiver.Config{Slots: &slots, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		permit, err := slots.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				w := httptest.NewRecorder()
+				r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "PUT", "/files/a", strings.NewReader("abc")))
+				if w.Code != http.StatusCreated {
+					t.Errorf("status %d: %s", w.Code, w.Body)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		permit.Release()
+		all.Wait()
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		const says = `msg="requests wait for a slot" waited=10s waiting=3 running=1 limit=1`
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, says) {
+			t.Errorf("the log has %q; want %q once", text, says)
+		}
+	})
 }
 
 func TestE5_Rate(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/clock"
@@ -21,6 +23,8 @@ const (
 	// flushEvery is after how many bytes of an upload the disk begins to write them, so that the
 	// sync at the end waits for little more than the last ones.
 	flushEvery = 16 << 20
+	// slotLate is how long a request waits for a slot before that is logged.
+	slotLate = 10 * time.Second
 )
 
 // errTooLong is the error of a body that is longer than the rest of its upload.
@@ -57,7 +61,9 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	}
 	key := r.cfg.Key(req)
 	if r.cfg.Slots != nil {
+		late := time.AfterFunc(slotLate, r.logWait)
 		permit, err := r.cfg.Slots.At(tier).Key(key).Acquire(ctx)
+		late.Stop()
 		if err != nil {
 			return slotError(ctx, err)
 		}
@@ -216,6 +222,13 @@ func (u *upload) watchSHA256() {
 	if u.offset == 0 && u.wantSHA256() != nil {
 		u.sum, u.summed = sha256.New(), 0
 	}
+}
+
+// logWait logs that a request has waited for a slot for slotLate: slow clients may hold all of them.
+func (r *requests) logWait() {
+	s := r.cfg.Slots.Stats()
+	r.cfg.Logger.Warn("requests wait for a slot", slog.Duration("waited", slotLate), slog.Int("waiting", s.Queued),
+		slog.Int("running", s.Running), slog.Int("limit", s.Limit))
 }
 
 // slotError makes the error of a wait for a slot one for the client.

@@ -221,7 +221,7 @@ func (b *Bars) bar(t transfer.Transfer) string {
 		full = int(min(barCells, t.Done*barCells/t.Size))
 	}
 	line := fmt.Sprintf("[%s%s] %s %s", strings.Repeat("#", full), strings.Repeat(".", barCells-full),
-		share(t.Done, t.Size), rate(t.Rate))
+		share(t.Done, t.Size), speed(t.Done, t.Size, t.Rate))
 	if t.ETA > 0 {
 		line += " " + progress.ClockText(t.ETA)
 	}
@@ -237,7 +237,7 @@ func overall(v View) string {
 	if v.Sum.Failed > 0 {
 		line += fmt.Sprintf(", %d failed", v.Sum.Failed)
 	}
-	line += fmt.Sprintf(", %s of %s, %s", Size(v.Done), Size(v.Size), rate(v.Rate))
+	line += fmt.Sprintf(", %s of %s, %s", Size(v.Done), Size(v.Size), speed(v.Done, v.Size, v.Rate))
 	if rest := v.Size - v.Done; rest > 0 && v.Rate > 0 {
 		line += ", " + progress.ClockText(time.Duration(float64(rest)/v.Rate*float64(time.Second))) + " left"
 	}
@@ -263,6 +263,14 @@ func share(done, size int64) string {
 		return "   "
 	}
 	return fmt.Sprintf("%3d%%", done*100/size)
+}
+
+// speed says how fast uploads are sent, or that all of their bytes have been, and the server has not answered.
+func speed(done, size int64, perSecond float64) string {
+	if size > 0 && done >= size {
+		return "waits for the server"
+	}
+	return rate(perSecond)
 }
 
 func rate(perSecond float64) string { return Size(int64(perSecond)) + "/s" }

@@ -60,6 +60,17 @@ func TestE2_BarsAndNotes(t *testing.T) {
 	}
 }
 
+// An upload all of whose bytes have been sent waits for the server: its rate says nothing.
+func TestE3_AllBytesAreSent(t *testing.T) {
+	var out strings.Builder
+	b := &upload.Bars{W: &out, Width: func() int { return 80 }}
+	b.Progress(upload.View{Left: 1, Done: 3, Size: 3, Running: []transfer.Transfer{{Name: "a", Size: 3, Done: 3}}})
+	want := "[####################] 100% waits for the server  a\n1 left, 3 B of 3 B, waits for the server"
+	if shown := screen(t, out.String()); shown != want {
+		t.Errorf("it shows\n%s\nwant\n%s", shown, want)
+	}
+}
+
 // Each line of JSON has its event, and the last one the counts.
 func TestE2_LinesOfJSON(t *testing.T) {
 	var out, notes strings.Builder
