@@ -324,6 +324,8 @@ func TestE4_UploadRefuses(t *testing.T) {
 		{[]string{"--to", r.to[1], "-"}, "standard input has no name", 125},
 		{[]string{"--to", r.to[1], "a", "--chunk", "x"}, "--chunk", 125},
 		{[]string{"--to", r.to[1], "a", "--lanes", "99"}, "--lanes 1 to 16", 125},
+		{[]string{"--to", r.to[1], "a", "--rate", "0"}, "--rate 0 lets no byte pass: give more, as in 5MiB/s, or", 125},
+		{[]string{"--to", r.to[1], "a", "--rate", "1TiB/s"}, "a token is a byte: write it as in 5MiB/s, up to 16GiB/s", 125},
 		{[]string{"--to", r.to[1], "a"}, "; give credentials: --token-file", 1},
 		{[]string{"--to", r.to[1], "a", "--token-file", "wrong"}, "; the server refuses the token in " + wrong, 1},
 		{[]string{"--to", "http://127.0.0.1:1/", "a", "--retries", "0"}, "connection refused", 1},

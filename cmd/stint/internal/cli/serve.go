@@ -165,12 +165,12 @@ func bytesPerSecond(flag, text string) (float64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	rate, err := stint.ParseRate(text)
-	if err == nil && rate <= 0 {
-		err = errors.New("nothing would be sent: give more, as in 5MiB/s, or leave it out for no limit")
+	if startsNothing(text) {
+		return 0, fmt.Errorf("--%s %s lets no byte pass: give more, as in 5MiB/s, or leave it out for no limit", flag, text)
 	}
+	rate, err := stint.ParseRate(text)
 	if err != nil {
-		return 0, fmt.Errorf("--%s: %w", flag, err)
+		return 0, fmt.Errorf("--%s: %w; a token is a byte: write it as in 5MiB/s, up to 16GiB/s", flag, err)
 	}
 	return rate, nil
 }
