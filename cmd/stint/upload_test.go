@@ -286,7 +286,7 @@ func TestE2_UploadsAreCommanded(t *testing.T) {
 	if status := finish(t, cmd); status != 130 {
 		t.Errorf("exit status %d after Ctrl-C", status)
 	}
-	if !strings.Contains(said.String(), "0 sent (0 B), 0 skipped, 1 failed\nstint: 3 unfinished: the same command") {
+	if !strings.Contains(said.String(), "0 skipped, 0 failed, 1 cancelled\nstint: 3 unfinished: the same command") {
 		t.Errorf("it says %q", said.String())
 	}
 	cmd = r.uploads(append(names, "--chunk", "64K", "--rate", "64KiB/s", "-j1")...)
@@ -438,7 +438,7 @@ func TestE2_LastStateOfAnUploadCounts(t *testing.T) {
 	}
 	r.stint("retry", id, "--server", "uploads").want(t, "1 task to run again\n", "", 0)
 	if status := finish(t, cmd); status != 0 || !strings.Contains(said.String(), "2 sent") ||
-		!strings.Contains(said.String(), "0 failed") {
+		!strings.Contains(said.String(), "0 failed\n") {
 		t.Errorf("exit status %d: %s", status, said.String())
 	}
 	r.has("late", late)
@@ -452,7 +452,8 @@ func TestE2_LastStateOfAnUploadCounts(t *testing.T) {
 		return len(all) == 3 && all[2].State == queue.Running
 	})
 	r.stint("pause", "--kind", "stint.upload", "--server", "uploads").want(t, "1 task running and asked to end\n", "", 0)
-	if status := finish(t, cmd); status != 1 || !strings.Contains(said.String(), "standard input cannot be read again") {
+	if status := finish(t, cmd); status != 1 || !strings.Contains(said.String(), "standard input cannot be read again") ||
+		!strings.Contains(said.String(), "0 failed, 1 cancelled\n") {
 		t.Errorf("exit status %d: %s", status, said.String())
 	}
 }

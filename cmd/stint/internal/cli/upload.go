@@ -60,8 +60,8 @@ variable. For S3, the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
 profile of ~/.aws/credentials.
 
 Exit status: 0 if all files have been sent, now or within the last day; the number of files
-that failed, and of directories that cannot be read, up to 100, 101 for more; 125 for errors;
-130 if Ctrl-C ended it, 143 if SIGTERM did.`
+that failed or were cancelled, and of directories that cannot be read, up to 100, 101 for
+more; 125 for errors; 130 if Ctrl-C ended it, 143 if SIGTERM did.`
 
 const uploadExamples = `  stint upload film.mkv --to https://example.com/files/
   stint upload ./photos '*.pdf' -j4 --rate 5MiB/s --to http://127.0.0.1:7118/files/ \
@@ -151,15 +151,19 @@ func (f *uploadFlags) run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
-	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed\n",
-		sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed)
+	cancelled := ""
+	if sum.Cancelled > 0 {
+		cancelled = fmt.Sprintf(", %d cancelled", sum.Cancelled)
+	}
+	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed%s\n",
+		sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed, cancelled)
 	if sum.Left > 0 {
 		printTo(f.err, "stint: %d unfinished: the same command continues them, but for standard input; "+
 			"while it runs, stint cancel --kind stint.upload --server %s ends them\n", sum.Left, f.dir)
 		return &exitError{status: proc.ExitSignal + int(<-ended)} // some are left after a signal alone
 	}
-	if sum.Failed > 0 {
-		return &exitError{status: min(sum.Failed, 101)}
+	if unsent := sum.Failed + sum.Cancelled; unsent > 0 {
+		return &exitError{status: min(unsent, 101)}
 	}
 	return nil
 }

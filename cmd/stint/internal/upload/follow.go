@@ -22,7 +22,7 @@ type follower struct {
 	// mine are the uploads that are not finished, as far as this process knows. The value is the
 	// task that was to be added, if the upload was known before; nil otherwise.
 	mine   map[queue.ID]*queue.NewTask
-	failed []queue.ID // that have ended without success; they may be retried
+	failed map[queue.ID]*int // that have ended without success, with their count in sum; they may be retried
 	sum    Sum
 	paused bool // all that are left were paused, and a note has said so
 }
@@ -214,8 +214,12 @@ func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 		f.sum.Sent++
 		f.sum.Bytes += t.Size
 	} else {
-		f.sum.Failed++
-		f.failed = append(f.failed, task.ID)
+		count := &f.sum.Failed
+		if task.State == queue.Cancelled {
+			count = &f.sum.Cancelled
+		}
+		*count++
+		f.failed[task.ID] = count
 	}
 	f.cfg.Show.Finished(t)
 	if task.State == queue.Cancelled {
@@ -228,24 +232,22 @@ func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 	return nil
 }
 
-// retried follows the uploads again that have failed and were retried since. One that has
+// retried follows the uploads again that have failed or were cancelled, and were retried since. One that has
 // succeeded meanwhile counts as sent.
 func (f *follower) retried(ctx context.Context, server *remote.Server) error {
 	states := []queue.State{
 		queue.Running, queue.Waiting, queue.Scheduled, queue.Held, queue.Paused, queue.Succeeded,
 	}
-	again := make(map[queue.ID]*queue.NewTask)
-	for some := range slices.Chunk(f.failed, idsAtOnce) {
+	for some := range slices.Chunk(slices.Collect(maps.Keys(f.failed)), idsAtOnce) {
 		for task, err := range server.Find(ctx, queue.Filter{IDs: some, States: states}) {
 			if err != nil {
 				return err
 			}
-			again[task.ID] = nil
+			*f.failed[task.ID]--
+			delete(f.failed, task.ID)
+			f.mine[task.ID] = nil // the next look counts it if it has ended
 		}
 	}
-	f.sum.Failed -= len(again)
-	maps.Copy(f.mine, again) // the next look counts those that have ended
-	f.failed = slices.DeleteFunc(f.failed, func(id queue.ID) bool { _, retried := again[id]; return retried })
 	return nil
 }
 

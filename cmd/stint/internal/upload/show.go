@@ -91,16 +91,17 @@ type JSON struct {
 // The lines of JSON. Their fields are a stable interface.
 type (
 	progressEvent struct {
-		Event   string              `json:"event"` // progress
-		Time    string              `json:"time"`
-		Done    int64               `json:"done"` // bytes of the unfinished uploads
-		Size    int64               `json:"size"`
-		Rate    float64             `json:"rate"` // bytes per second
-		Left    int                 `json:"left"` // uploads
-		Sent    int                 `json:"sent"`
-		Skipped int                 `json:"skipped"`
-		Failed  int                 `json:"failed"`
-		Running []transfer.Transfer `json:"running"`
+		Event     string              `json:"event"` // progress
+		Time      string              `json:"time"`
+		Done      int64               `json:"done"` // bytes of the unfinished uploads
+		Size      int64               `json:"size"`
+		Rate      float64             `json:"rate"` // bytes per second
+		Left      int                 `json:"left"` // uploads
+		Sent      int                 `json:"sent"`
+		Skipped   int                 `json:"skipped"`
+		Failed    int                 `json:"failed"`
+		Cancelled int                 `json:"cancelled"`
+		Running   []transfer.Transfer `json:"running"`
 	}
 	finishedEvent struct {
 		Event    string            `json:"event"` // finished
@@ -108,14 +109,15 @@ type (
 		Transfer transfer.Transfer `json:"transfer"`
 	}
 	endEvent struct {
-		Event   string `json:"event"` // end
-		Time    string `json:"time"`
-		Sent    int    `json:"sent"`
-		Bytes   int64  `json:"bytes"` // of those that were sent
-		Skipped int    `json:"skipped"`
-		Failed  int    `json:"failed"`
-		Left    int    `json:"left"`
-		Error   string `json:"error,omitempty"`
+		Event     string `json:"event"` // end
+		Time      string `json:"time"`
+		Sent      int    `json:"sent"`
+		Bytes     int64  `json:"bytes"` // of those that were sent
+		Skipped   int    `json:"skipped"`
+		Failed    int    `json:"failed"`
+		Cancelled int    `json:"cancelled"`
+		Left      int    `json:"left"`
+		Error     string `json:"error,omitempty"`
 	}
 )
 
@@ -128,7 +130,8 @@ func (j *JSON) Progress(v View) {
 	j.last = now
 	j.write(progressEvent{
 		Event: "progress", Time: timeText(), Done: v.Done, Size: v.Size, Rate: v.Rate, Left: v.Left, Sent: v.Sum.Sent,
-		Skipped: v.Sum.Skipped, Failed: v.Sum.Failed, Running: append([]transfer.Transfer{}, v.Running...),
+		Skipped: v.Sum.Skipped, Failed: v.Sum.Failed, Cancelled: v.Sum.Cancelled,
+		Running: append([]transfer.Transfer{}, v.Running...),
 	})
 }
 
@@ -141,7 +144,7 @@ func (j *JSON) Finished(t transfer.Transfer) {
 func (j *JSON) End(sum Sum, err error) {
 	end := endEvent{
 		Event: "end", Time: timeText(), Sent: sum.Sent, Bytes: sum.Bytes, Skipped: sum.Skipped, Failed: sum.Failed,
-		Left: sum.Left,
+		Cancelled: sum.Cancelled, Left: sum.Left,
 	}
 	if err != nil {
 		end.Error = err.Error()
@@ -236,6 +239,9 @@ func overall(v View) string {
 	}
 	if v.Sum.Failed > 0 {
 		line += fmt.Sprintf(", %d failed", v.Sum.Failed)
+	}
+	if v.Sum.Cancelled > 0 {
+		line += fmt.Sprintf(", %d cancelled", v.Sum.Cancelled)
 	}
 	line += fmt.Sprintf(", %s of %s, %s", Size(v.Done), Size(v.Size), speed(v.Done, v.Size, v.Rate))
 	if rest := v.Size - v.Done; rest > 0 && v.Rate > 0 {

@@ -79,11 +79,14 @@ func TestE2_LinesOfJSON(t *testing.T) {
 	j.Progress(upload.View{}) // within the same second
 	j.Finished(transfer.Transfer{Path: "a", State: queue.Dead})
 	j.Note("a note")
-	j.End(upload.Sum{Sent: 1, Bytes: 5, Failed: 1, Left: 3}, errors.New("the reason"))
+	j.End(upload.Sum{Sent: 1, Bytes: 5, Failed: 1, Cancelled: 2, Left: 3}, errors.New("the reason"))
 	want := []map[string]any{
 		{"event": "progress", "left": 1., "skipped": 2., "running": []any{}},
 		{"event": "finished"},
-		{"event": "end", "sent": 1., "bytes": 5., "skipped": 0., "failed": 1., "left": 3., "error": "the reason"},
+		{
+			"event": "end", "sent": 1., "bytes": 5., "skipped": 0., "failed": 1., "cancelled": 2., "left": 3.,
+			"error": "the reason",
+		},
 	}
 	d := json.NewDecoder(strings.NewReader(out.String()))
 	for _, fields := range want {

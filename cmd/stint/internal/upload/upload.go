@@ -51,9 +51,9 @@ type Config struct {
 
 // Sum is how uploads have ended.
 type Sum struct {
-	Sent, Skipped, Failed int
-	Bytes                 int64 // of those that were sent
-	Left                  int   // that are not finished, because ctx ended
+	Sent, Skipped, Failed, Cancelled int
+	Bytes                            int64 // of those that were sent
+	Left                             int   // that are not finished, because ctx ended
 }
 
 // errBusy is the error of a Run whose directory another process uses.
@@ -65,7 +65,7 @@ var errBusy = errors.New("another process works on the uploads in this directory
 // server before: it continues, or is skipped if it has succeeded.
 func Run(ctx context.Context, cfg Config) (sum Sum, err error) {
 	defer func() { cfg.Show.End(sum, err) }()
-	run := &follower{cfg: &cfg, mine: make(map[queue.ID]*queue.NewTask)}
+	run := &follower{cfg: &cfg, mine: make(map[queue.ID]*queue.NewTask), failed: make(map[queue.ID]*int)}
 	for {
 		sum, err = run.once(ctx)
 		// The process that has served has ended: another one, perhaps this one, goes on.
