@@ -354,6 +354,29 @@ func TestE4_UploadWithOtherCredentials(t *testing.T) {
 	run(token...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
 }
 
+// With --again, files that have been sent are sent once more, each time, and one that was left unfinished by such a call
+// continues.
+func TestE4_UploadAgain(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	content := r.file("a", 1<<20)
+	r.upload("a").want(t, "", "1 sent", 0)
+	r.upload("a", "--again").want(t, "", "1 sent (1.0 MiB), 0 skipped", 0)
+	cmd := r.uploads("a", "--again", "--chunk", "16K", "--rate", "32KiB/s")
+	start(t, cmd)
+	r.await("a third one", func(all []transfer.Transfer) bool { return len(all) == 3 && all[2].Done > 64<<10 })
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	r.upload("a", "--again").want(t, "", "1 sent", 0)
+	r.upload("a").want(t, "", "0 sent (0 B), 1 skipped", 0)
+	for _, name := range []string{"a", "a-2", "a-3"} {
+		r.has(name, content)
+	}
+	if received, err := os.ReadDir(filepath.Join(r.dir, "inbox")); err != nil || len(received) != 3+1 {
+		t.Errorf("the server has %v, %v", received, err)
+	}
+}
+
 // The address of uploads has the page for browsers, for which no token is needed.
 func TestE1_PageForBrowsers(t *testing.T) {
 	r := receive(t)

@@ -44,7 +44,7 @@ instead, as PREFIX/NAME; two files of one NAME are refused.
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
 or a power failure, continues what was interrupted, sends nothing twice that the server
 has, and skips files that it has uploaded within the last day; a file that has changed is
-sent again. What other calls with the same --dir have left continues as well, but for
+sent again, and with --again every file. What other calls with the same --dir have left continues as well, but for
 standard input.
 
 While it runs, stint transfers shows the uploads from another terminal, and with
@@ -77,7 +77,7 @@ type uploadFlags struct {
 	tier, key                   string
 	endpoint, region, profile   string
 	jobs, lanes, retries        int
-	verify                      bool
+	verify, again               bool
 	metadata, headers           map[string]string
 }
 
@@ -127,6 +127,7 @@ func (f *uploadFlags) register(flags *pflag.FlagSet) {
 		"costs at most (default: %dM; %dM of standard input)", transfer.DefaultChunkSize>>20, transfer.DefaultChunkSize>>21))
 	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each file, which is read once more")
 	flags.IntVar(&f.retries, "retries", retries, "try a file again up to `N` times, after the tries for each request")
+	flags.BoolVar(&f.again, "again", false, "send files again that have been sent, which are skipped otherwise")
 	flags.StringVar(&f.name, "name", "", "call the file `NAME` at the server; for one file")
 	pairsVar(flags, &f.metadata, "metadata", "give the server `NAME=VALUE`, too")
 	pairsVar(flags, &f.headers, "header-env", "send a header with the value of a variable: `NAME=VARIABLE`")
@@ -189,6 +190,7 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	if f.tier != "" {
 		cfg.Options.Tier, errs[4] = stint.ParsePriority(f.tier)
 	}
+	cfg.Again = f.again
 	cfg.Show, errs[5] = f.show()
 	errs[6] = f.awaitToken()
 	files, unread, err := f.files(args)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
@@ -80,11 +81,12 @@ func (f *follower) untilFinished(ctx context.Context, server *remote.Server) err
 	}
 }
 
-// revive settles what the known uploads are to do: those that have succeeded are skipped, and
-// dead and cancelled ones are tried again. One whose task has other credentials than this call
-// gives is added anew, because a retry would be refused as before.
+// revive settles what the known uploads are to do: those that have succeeded are skipped, or added anew with
+// Config.Again, and dead and cancelled ones are tried again. One whose task has other credentials than this
+// call gives is added anew, because a retry would be refused as before.
 func (f *follower) revive(ctx context.Context, server *remote.Server) error {
-	var known, refused []queue.ID
+	var known []queue.ID
+	anew := make(map[queue.ID]string) // with what is appended to the unique name
 	for id, again := range f.mine {
 		if again != nil {
 			known = append(known, id)
@@ -93,6 +95,10 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 	err := f.each(ctx, server, known, func(task *queue.Task) error {
 		switch task.State {
 		case queue.Succeeded:
+			if f.cfg.Again {
+				anew[task.ID] = afterText + task.ID.String()
+				return nil
+			}
 			f.sum.Skipped++
 			delete(f.mine, task.ID)
 		case queue.Dead, queue.Cancelled:
@@ -102,7 +108,7 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 				return err
 			}
 			if before != now {
-				refused = append(refused, task.ID)
+				anew[task.ID] = " " + now
 				return nil
 			}
 			return server.Retry(ctx, task.ID)
@@ -110,27 +116,27 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 		}
 		return nil
 	})
-	if err != nil || len(refused) == 0 {
+	if err != nil || len(anew) == 0 {
 		return err
 	}
-	var anew []queue.NewTask
-	for _, id := range refused {
+	var tasks []queue.NewTask
+	for id, suffix := range anew {
 		task := *f.mine[id]
-		now, err := credentials(task.Payload)
-		if err != nil {
-			return err
-		}
-		task.Unique += " " + now
-		anew = append(anew, task)
+		task.Unique, _, _ = strings.Cut(task.Unique, afterText)
+		task.Unique += suffix
+		tasks = append(tasks, task)
 	}
-	if err := f.submit(ctx, server, anew); err != nil {
+	if err := f.submit(ctx, server, tasks); err != nil {
 		return err
 	}
-	for _, id := range refused {
+	for id := range anew {
 		delete(f.mine, id)
 	}
 	return f.revive(ctx, server) // an earlier call may have added these anew
 }
+
+// afterText is in the unique name of a task that sends a file again, before the ID of the last one that has sent it.
+const afterText = " after "
 
 // look reads the unfinished uploads, and then those of this call that are finished.
 func (f *follower) look(ctx context.Context, server *remote.Server) error {

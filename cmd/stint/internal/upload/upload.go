@@ -45,8 +45,10 @@ type Config struct {
 	Unsent []error
 	// Own says that only this process can work on the uploads, because they need its standard
 	// input or the AWS keys in its environment.
-	Own  bool
-	Show Show
+	Own bool
+	// Again says that files are sent again that have been sent.
+	Again bool
+	Show  Show
 }
 
 // Sum is how uploads have ended.
