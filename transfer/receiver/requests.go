@@ -3,6 +3,7 @@ package receiver
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"path"
 
@@ -23,8 +24,9 @@ func (r *requests) single(req *http.Request, lane laneRecord) (*upload, error) {
 			return nil, refuse(statusBadRequest, "the metadata %q must be 16 to 64 letters and digits", metaToken)
 		}
 		rec.Group = rec.Key + "\n" + tokenGroup(token)
-		r.groupsMu.Lock() // so that a token gets one file
-		defer r.groupsMu.Unlock()
+		mu := &r.tokenMu[maphash.String(r.seed, token)%uint64(len(r.tokenMu))]
+		mu.Lock()
+		defer mu.Unlock()
 		if u, err := r.known(rec); !errors.Is(err, errUnknown) {
 			return u, err
 		}

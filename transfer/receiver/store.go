@@ -3,6 +3,7 @@ package receiver
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,6 +33,10 @@ type store struct {
 
 	quota    quota
 	groupsMu sync.Mutex // held while a group is looked up and made; taken before all others
+	// tokenMu is the same for files with a token, one for many hashes of tokens: a disk may take
+	// long to make a file.
+	tokenMu [64]sync.Mutex
+	seed    maphash.Seed // of these hashes
 
 	// mu guards what follows. It is taken after the mutex of a file, never before.
 	mu      sync.Mutex
@@ -48,6 +53,7 @@ func newStore(dir string, cfg Config) *store {
 			total: cfg.Quota, perKey: cfg.KeyQuota, uploadsMax: cfg.uploadsMax, byKey: map[string]int64{},
 		},
 		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{},
+		seed: maphash.MakeSeed(),
 	}
 }
 
