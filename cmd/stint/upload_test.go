@@ -354,7 +354,7 @@ func TestE4_UploadWithOtherCredentials(t *testing.T) {
 	run(token...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
 }
 
-// With --again, files that have been sent are sent once more, each time, and one that was left unfinished by such a call
+// With --again, files that have been sent are sent once more, each time, and one that such a call has left unfinished
 // continues.
 func TestE4_UploadAgain(t *testing.T) {
 	t.Parallel()
