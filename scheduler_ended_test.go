@@ -214,6 +214,53 @@ func TestD6_RefusedFutureLetsGoOfItsFunction(t *testing.T) {
 	}
 }
 
+// continued returns the continuation that link makes of a new future, when it has settled, and a
+// weak pointer to the future.
+//
+//go:noinline
+func continued(t *testing.T, link func(*stint.Future[int]) *stint.Future[int]) (
+	*stint.Future[int], weak.Pointer[stint.Future[int]],
+) {
+	t.Helper()
+	p := stint.NewPromise[int]()
+	next := link(p.Future())
+	p.Resolve(1)
+	<-next.Done()
+	return next, weak.Make(p.Future())
+}
+
+// A future keeps its own outcome, but not the future that it continued.
+func TestD6_ContinuationLetsGoOfWhatItContinued(t *testing.T) {
+	s, ctx := stint.New(1, stint.Config{}), t.Context()
+	add := func(_ context.Context, n int) (int, error) { return n + 1, nil }
+	fail := func(context.Context, int) (int, error) { return 0, errBoom }
+	for name, link := range map[string]func(*stint.Future[int]) *stint.Future[int]{
+		"Then": func(f *stint.Future[int]) *stint.Future[int] { return stint.Then(ctx, s, f, add) },
+		"Then of a failure": func(f *stint.Future[int]) *stint.Future[int] {
+			return stint.Then(ctx, s, stint.Then(ctx, s, f, fail), neverThen(t))
+		},
+		"Catch of a value": func(f *stint.Future[int]) *stint.Future[int] {
+			return stint.Catch(ctx, s, f, neverCatch(t))
+		},
+		"Catch of a failure": func(f *stint.Future[int]) *stint.Future[int] {
+			return stint.Catch(ctx, s, stint.Then(ctx, s, f, fail), instead(2))
+		},
+		"cancelled": func(f *stint.Future[int]) *stint.Future[int] {
+			next := stint.Then(ctx, s, f, neverThen(t))
+			next.Cancel(errAsked)
+			return next
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next, before := continued(t, link)
+			if !collected(before) {
+				t.Error("the future keeps what it continued")
+			}
+			runtime.KeepAlive(next)
+		})
+	}
+}
+
 // Each continuation of a future settles, though a teardown of one ends the goroutine.
 func TestD6_ContinuationsSettleWhenATeardownExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

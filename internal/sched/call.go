@@ -54,10 +54,13 @@ func (c *Call) Cancel(cause error) {
 		if c.Claim() {
 			c.Settle(cause)
 		}
-	case x != nil && x.source != nil: // the context first: see begin
+	case x != nil && x.engine != nil: // the context first: see begin
 		c.task.cancel(cause)
-		x.source(cause)
-		c.withdraw(cause)
+		if before := x.before.Load(); before != nil {
+			before.Cancel(cause)
+		} else {
+			c.withdraw(cause)
+		}
 	case !c.withdraw(cause):
 		c.task.cancel(cause)
 	}

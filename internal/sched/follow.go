@@ -33,11 +33,15 @@ func (c *Call) FollowFailure(job Job, a Ask, before *Call, pass func()) {
 // follow calls then when before has settled.
 func (c *Call) follow(before *Call, then func()) {
 	x := c.task.ensure()
-	x.source, x.engine = before.Cancel, c.task.x.e
+	x.engine = c.task.x.e
+	x.before.Store(before)
 	ctx := c.task.parent
 	stop := context.AfterFunc(ctx, func() { c.Cancel(context.Cause(ctx)) })
 	c.Teardown(func() { stop() })
-	before.After(then)
+	before.After(func() {
+		x.before.Store(nil) // before then: see Cancel
+		then()
+	})
 }
 
 // begin submits a call that continues another, unless the call has been cancelled.

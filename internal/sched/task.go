@@ -23,15 +23,15 @@ type Task struct {
 type futureState struct {
 	own atomic.Pointer[ownContext] // made on demand
 
-	done      chan struct{} // closed when the call settles
-	once      sync.Once     // closes it
-	err       error         // of the call; written before it settles
-	source    func(error)   // cancels the call that this one continues; set before it is shared
-	engine    *Engine       // of a call that continues another; set before it is shared
-	moved     bool          // to another tier while it waited; guarded by the engine's lock
-	arrived   int64         // when a call that has been moved was submitted; guarded by the engine's lock
-	teardowns hooks         // called before the call settles
-	followers hooks         // called after it has settled
+	done      chan struct{}        // closed when the call settles
+	once      sync.Once            // closes it
+	err       error                // of the call; written before it settles
+	engine    *Engine              // of a call that continues another, else nil; set before it is shared
+	before    atomic.Pointer[Call] // the call that this one continues, until that has settled; else nil
+	moved     bool                 // to another tier while it waited; guarded by the engine's lock
+	arrived   int64                // when a call that has been moved was submitted; guarded by the engine's lock
+	teardowns hooks                // called before the call settles
+	followers hooks                // called after it has settled
 }
 
 // ownContext ends with the context of the task's parent, or by cancel.
