@@ -153,7 +153,10 @@ func (m *mapping[In, Out]) start(in In) {
 		m.mu.Unlock()
 	}
 	if m.unordered {
-		f.call.After(func() { m.line(f) })
+		f.call.After(func() *sched.Outcome {
+			m.line(f)
+			return nil
+		})
 	} else {
 		m.line(f)
 	}

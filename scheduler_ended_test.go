@@ -261,25 +261,32 @@ func TestD6_ContinuationLetsGoOfWhatItContinued(t *testing.T) {
 	}
 }
 
-// Each continuation of a future settles, though a teardown of one ends the goroutine.
+// Each continuation of a future settles, though a teardown of one ends the goroutine; and those of
+// the continuation itself settle before the next one.
 func TestD6_ContinuationsSettleWhenATeardownExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for exits := range 3 {
+		for exits := range 9 {
 			s := stint.New(1, stint.Config{})
 			permit := mustTry(t, s)
 			f := stint.Go(t.Context(), s, func(context.Context) (int, error) { return 0, errBoom })
 			var order []int
-			for i := range 3 {
+			follow := func(f *stint.Future[int], i int) *stint.Future[int] {
 				next := stint.Then(t.Context(), s, f, neverThen(t))
 				next.Teardown(func() {
 					order = append(order, i)
-					if i == exits {
+					if i == exits || exits == 8 {
 						runtime.Goexit()
 					}
 				})
+				return next
+			}
+			for i := range 2 {
+				next := follow(f, 4*i)
+				follow(follow(next, 4*i+1), 4*i+2)
+				follow(next, 4*i+3)
 			}
 			releaseSlot(permit)
-			if want := []int{0, 1, 2}; !slices.Equal(order, want) {
+			if want := []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(order, want) {
 				t.Errorf("continuation %d exits: %v settled, want %v", exits, order, want)
 			}
 			wantAllFree(t, s)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -381,6 +382,65 @@ func TestD6_LongChain(t *testing.T) {
 		}
 		atRest(t, s)
 	})
+}
+
+// stackContext is a context that records how deep the stacks are on which its methods and those
+// of its teardown are called.
+type stackContext struct {
+	context.Context //nolint:containedctx // it is a context itself
+
+	frames atomic.Int64 // the most that were seen
+}
+
+func (c *stackContext) look() {
+	n := int64(runtime.Callers(0, make([]uintptr, 10_000)))
+	for old := c.frames.Load(); n > old && !c.frames.CompareAndSwap(old, n); {
+		old = c.frames.Load()
+	}
+}
+
+func (c *stackContext) Done() <-chan struct{} {
+	c.look()
+	return c.Context.Done()
+}
+
+// A chain fails, and is cancelled, on a stack that does not grow with its length.
+func TestD6_LongChainNeedsNoDeepStack(t *testing.T) {
+	const links = 1000
+	closed := stint.New(1, stint.Config{}) // so that each Catch of a failure fails in turn
+	closed.Close()
+	for _, c := range []struct {
+		name string
+		link func(context.Context, *stint.Future[int]) *stint.Future[int]
+		end  func(first *stint.Promise[int], last *stint.Future[int])
+	}{
+		{"Then fails", func(ctx context.Context, f *stint.Future[int]) *stint.Future[int] {
+			return stint.Then(ctx, closed, f, neverThen(t))
+		}, func(first *stint.Promise[int], _ *stint.Future[int]) { first.Fail(errBoom) }},
+		{"Catch fails", func(ctx context.Context, f *stint.Future[int]) *stint.Future[int] {
+			return stint.Catch(ctx, closed, f, neverCatch(t))
+		}, func(first *stint.Promise[int], _ *stint.Future[int]) { first.Fail(errBoom) }},
+		{"Then is cancelled", func(ctx context.Context, f *stint.Future[int]) *stint.Future[int] {
+			return stint.Then(ctx, closed, f, neverThen(t))
+		}, func(_ *stint.Promise[int], last *stint.Future[int]) { last.Cancel(errBoom) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := &stackContext{Context: t.Context()}
+			first := stint.NewPromise[int]()
+			f := first.Future()
+			for range links {
+				f = c.link(ctx, f)
+				f.Teardown(ctx.look)
+			}
+			c.end(first, f)
+			if _, err := f.Wait(t.Context()); err == nil {
+				t.Error("the last of the chain has a value")
+			}
+			if n := ctx.frames.Load(); n > 100 {
+				t.Errorf("%d calls end on a stack of %d frames, want no more than 100", links, n)
+			}
+		})
+	}
 }
 
 // The cancellation of a continuation races with the outcome of what it

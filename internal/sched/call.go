@@ -15,7 +15,7 @@ func (c *Call) call() *Call { return c }
 // Go submits job, which embeds the call.
 func (c *Call) Go(job Job, a Ask) {
 	if err := c.submit(job, a, false); err != nil {
-		c.settleUnrun(job, err)
+		c.unrun(job, err).settle()
 	}
 }
 
@@ -43,11 +43,20 @@ func (c *Call) submit(job Job, a Ask, continues bool) error {
 }
 
 // Cancel cancels the context of a running function, and removes a waiting one from the
-// queue. A call without a function settles with the cause.
+// queue. A call without a function settles with the cause. The calls that this one continues
+// are cancelled, too.
 func (c *Call) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
+	for c != nil { // not recursive: a chain of calls may be long
+		c = c.cancel(cause)
+	}
+}
+
+// cancel is Cancel of this call alone. It returns the call that this one continues, if that has
+// not settled, else nil.
+func (c *Call) cancel(cause error) (before *Call) {
 	switch x := c.task.future.Load(); {
 	case c.Settled():
 	case c.ByHand():
@@ -56,14 +65,13 @@ func (c *Call) Cancel(cause error) {
 		}
 	case x != nil && x.engine != nil: // the context first: see begin
 		c.task.cancel(cause)
-		if before := x.before.Load(); before != nil {
-			before.Cancel(cause)
-		} else {
+		if before = x.before.Load(); before == nil {
 			c.withdraw(cause)
 		}
 	case !c.withdraw(cause):
 		c.task.cancel(cause)
 	}
+	return before
 }
 
 // withdraw removes the function from the queue and reports whether it was queued.

@@ -74,11 +74,11 @@ func (o *Outcome) Teardown(fn func()) {
 	}
 }
 
-// After registers fn, which is not user code, to be called when the outcome is visible.
-func (o *Outcome) After(fn func()) {
+// After registers fn to be called when the outcome is visible.
+func (o *Outcome) After(fn Follower) {
 	x := o.task.ensure()
 	if o.observe() || !x.followers.add(fn) {
-		fn()
+		(&followers{fn}).call()
 	}
 }
 
@@ -93,7 +93,8 @@ func (o *Outcome) Err() error {
 	return nil
 }
 
-// settle runs the teardowns, publishes the outcome and wakes the waiting goroutines.
+// settle runs the teardowns, publishes the outcome, wakes the waiting goroutines and calls the
+// followers.
 func (o *Outcome) settle() {
 	x := o.task.future.Load()
 	if x == nil {
@@ -102,15 +103,23 @@ func (o *Outcome) settle() {
 		}
 		x = o.task.future.Load()
 	}
+	var all followers
+	defer all.call() // deferred, as a teardown may end the goroutine
+	o.end(x, &all)
+}
+
+// end runs the teardowns, publishes the outcome, wakes the waiting goroutines, and adds the
+// followers to all.
+func (o *Outcome) end(x *futureState, all *followers) {
 	// All are deferred, so that a teardown which ends the goroutine ends nothing else:
 	// the last registered one is called first, and publish last.
-	defer o.publish(x)
+	defer o.publish(x, all)
 	for _, fn := range x.teardowns.take() {
 		defer o.Engine().cfg.guarded(fn, &x.err)
 	}
 }
 
-func (o *Outcome) publish(x *futureState) {
+func (o *Outcome) publish(x *futureState, all *followers) {
 	if x.err != nil {
 		o.task.status.Or(callFailed)
 	} else {
@@ -118,28 +127,58 @@ func (o *Outcome) publish(x *futureState) {
 	}
 	x.wake()
 	for _, fn := range slices.Backward(x.followers.take()) {
-		defer fn() // a teardown that fn calls may end the goroutine
+		*all = append(*all, fn)
 	}
 }
 
 // refuse settles a call whose function is not called, with err, or with the value that
 // the call has if err is nil.
 func (o *Outcome) refuse(err error) {
-	o.task.state.Store(taskEnded)
-	o.task.ensure().err = err
-	o.task.stop()
+	o.abandon(err)
 	o.settle()
 }
 
+// abandon is refuse without settle.
+func (o *Outcome) abandon(err error) {
+	o.task.state.Store(taskEnded)
+	o.task.ensure().err = err
+	o.task.stop()
+}
+
+// A Follower is called after an outcome has been published. It is not user code. If it ends a
+// call, it returns the outcome of that, for the caller to settle, else nil.
+type Follower func() *Outcome
+
+// followers are to be called, the last one first.
+type followers []Follower
+
+// call calls the followers, settles the outcomes that they return and calls the followers of
+// those. It does not recurse, because a chain of calls may be long.
+func (all *followers) call() {
+	if len(*all) == 0 {
+		return
+	}
+	defer all.call() // a teardown may end the goroutine
+	for len(*all) > 0 {
+		last := len(*all) - 1
+		fn := (*all)[last]
+		(*all)[last] = nil
+		*all = (*all)[:last]
+		if o := fn(); o != nil {
+			o.end(o.task.future.Load(), all)
+		}
+	}
+}
+
 // hooks are functions to be called once, by the caller of take.
-type hooks struct {
+type hooks[F any] struct {
 	mu    sync.Mutex
-	fns   []func()
+	fns   []F
 	taken bool
 }
 
 // add registers fn, or returns false if the hooks have been taken.
-func (h *hooks) add(fn func()) bool {
+func (h *hooks[F]) add(fn F) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.taken {
@@ -149,7 +188,7 @@ func (h *hooks) add(fn func()) bool {
 	return true
 }
 
-func (h *hooks) take() []func() {
+func (h *hooks[F]) take() []F {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fns := h.fns

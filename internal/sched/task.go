@@ -30,8 +30,8 @@ type futureState struct {
 	before    atomic.Pointer[Call] // the call that this one continues, until that has settled; else nil
 	moved     bool                 // to another tier while it waited; guarded by the engine's lock
 	arrived   int64                // when a call that has been moved was submitted; guarded by the engine's lock
-	teardowns hooks                // called before the call settles
-	followers hooks                // called after it has settled
+	teardowns hooks[func()]        // called before the call settles
+	followers hooks[Follower]      // called after it has settled
 }
 
 // ownContext ends with the context of the task's parent, or by cancel.
