@@ -22,8 +22,9 @@ type Config struct {
 	// Share weighs a key against the other keys of its tier while both wait:
 	// a key with share 3 starts three times as often as one with share 1. It is
 	// called with the scheduler's lock held, once for each key that begins to
-	// wait; it must not block, panic or use the scheduler: if it panics, the lock
-	// stays held. Nil, or less than 1, is a share of 1; the largest share is 1<<20.
+	// wait, and must not block or use the scheduler. If it panics, the program ends,
+	// even if a caller recovers the panic, since the scheduler would stay locked.
+	// Nil, or less than 1, is a share of 1; the largest share is 1<<20.
 	Share func(key string) int
 	// Queue is the maximum number of entries that may wait, over all tiers and keys; 0 is no bound.
 	// WhenFull decides what happens to an arrival beyond it.
@@ -88,8 +89,14 @@ func (c Caps) tiers() [Tiers]int {
 // engine is the configuration of the engine.
 func (c Config) engine(limit int) sched.Config {
 	cfg := sched.Config{
-		Limit: limit, Caps: c.Caps.tiers(), PerKey: c.PerKey, Share: c.Share,
+		Limit: limit, Caps: c.Caps.tiers(), PerKey: c.PerKey,
 		Queue: c.Queue, Refuse: c.WhenFull == Refuse, Holders: c.Holders, Caught: caught, Report: c.report,
+	}
+	if c.Share != nil {
+		cfg.Share = func(key string) (share int) {
+			mustReturn("Config.Share", func() { share = c.Share(key) })
+			return share
+		}
 	}
 	if c.Slots != nil {
 		cfg.Slots = engineSlots(c.Slots)

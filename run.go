@@ -2,6 +2,7 @@ package stint
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 )
 
@@ -59,4 +60,19 @@ func caught(value any) error {
 		return ErrGoexit
 	}
 	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// mustReturn calls fn, a function of the user's with a name, with a scheduler's lock held. If fn
+// panics or ends its goroutine, the program ends: the lock would stay held, and a caller might
+// recover the panic.
+func mustReturn(name string, fn func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			go panic(fmt.Errorf("stint: %s must return, since the scheduler's lock is held: %w", name, caught(recover())))
+			select {} // the panic of the other goroutine ends the program
+		}
+	}()
+	fn()
+	returned = true
 }

@@ -32,8 +32,9 @@ type Grant uint64
 //     are on other hosts, the result may be some time old.
 //
 // All methods are called with the scheduler's lock held: they must not block, and must
-// not call notify or lost before they return. notify and lost may be called from any
-// goroutine.
+// not call notify or lost before they return. If TryAcquire, Release or Want panics, the
+// program ends, even if a caller recovers the panic, since the scheduler would stay locked.
+// notify and lost may be called from any goroutine.
 type Slots interface {
 	Bind(notify func(), lost func(grant Grant, cause error))
 	TryAcquire(tier Priority) (Grant, error)
@@ -45,7 +46,8 @@ type Slots interface {
 // Sleeper is an optional interface of [Slots]. It lets a goroutine that waits alone for a
 // slot sleep in the system itself instead of on a channel: a wake of one goroutine by
 // another takes as long as a wake by another process. The scheduler calls Expect with its
-// lock held, before Want, and then Sleep, from the same goroutine and without the lock.
+// lock held, before Want, and then Sleep, from the same goroutine and without the lock. A
+// panic of Expect ends the program.
 // It does so only while it has no slot and nothing else waits.
 type Sleeper interface {
 	Slots
@@ -90,14 +92,22 @@ func (s sharedSlots) Bind(notify func(), lost func(uint64, error)) {
 	s.Slots.Bind(notify, func(g Grant, cause error) { lost(uint64(g), cause) })
 }
 
-func (s sharedSlots) TryAcquire(tier int) (uint64, error) {
-	g, err := s.Slots.TryAcquire(priorityOf(tier))
-	return uint64(g), err
+func (s sharedSlots) TryAcquire(tier int) (grant uint64, err error) {
+	mustReturn("Slots.TryAcquire", func() {
+		var g Grant
+		g, err = s.Slots.TryAcquire(priorityOf(tier))
+		grant = uint64(g)
+	})
+	return grant, err
 }
 
-func (s sharedSlots) Release(grant uint64) { s.Slots.Release(Grant(grant)) }
+func (s sharedSlots) Release(grant uint64) {
+	mustReturn("Slots.Release", func() { s.Slots.Release(Grant(grant)) })
+}
 
-func (s sharedSlots) Want(tier, waiting int) { s.Slots.Want(priorityOf(tier), waiting) }
+func (s sharedSlots) Want(tier, waiting int) {
+	mustReturn("Slots.Want", func() { s.Slots.Want(priorityOf(tier), waiting) })
+}
 
 // sleeperSlots are shared slots in which a goroutine can sleep.
 type sleeperSlots struct {
@@ -106,7 +116,7 @@ type sleeperSlots struct {
 	sleeper Sleeper
 }
 
-func (s sleeperSlots) Expect() { s.sleeper.Expect() }
+func (s sleeperSlots) Expect() { mustReturn("Sleeper.Expect", s.sleeper.Expect) }
 
 func (s sleeperSlots) Sleep(ready func() bool) { s.sleeper.Sleep(ready) }
 

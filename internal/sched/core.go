@@ -24,8 +24,8 @@ type core struct {
 
 	// mu guards what follows and the bits of the gate. It is held for a few dozen
 	// instructions; the only user code that runs under it is Config.Share and the methods
-	// of Slots. Lock order: it comes before the locks of Slots and of futures, and is
-	// never held together with that of another engine.
+	// of Slots, which do not panic. Lock order: it comes before the locks of Slots and of
+	// futures, and is never held together with that of another engine.
 	mu        spinMutex
 	queue     queue
 	news      news    // decisions to act on when the lock is released
