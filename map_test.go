@@ -194,6 +194,22 @@ func TestA9_LookAheadIsBounded(t *testing.T) {
 	})
 }
 
+// The look-ahead of the largest limit is no less than that, also where an int has 32 bits.
+func TestA9_LookAheadOfTheLargestLimit(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		s := stint.New(stint.MaxSlots, stint.Config{})
+		n := 0
+		for v, err := range t.over(t.Context(), s, upTo(3), func(_ context.Context, v int) (int, error) { return v, nil }) {
+			if n++; err != nil {
+				t.Errorf("outcome %d, %v", v, err)
+			}
+		}
+		if n != 3 {
+			t.Errorf("%d outcomes, want 3", n)
+		}
+	})
+}
+
 // With calls that do not end, the look-ahead is used in full.
 func TestA9_LookAheadKeepsSlotsBusy(t *testing.T) {
 	eachMap(t, func(t mapTrial) {

@@ -80,7 +80,7 @@ func (m *mapping[In, Out]) hand(f *Future[Out], yield func(Out, error) bool) boo
 func (m *mapping[In, Out]) window() int {
 	const most = 4096
 	limit := m.s.e.Limit()
-	return limit + min(max(limit, 1), most)
+	return limit + min(max(limit, 1), most, MaxSlots-limit) // an int may have 32 bits
 }
 
 // feed starts a call for each input, until the range is left or its context ends.

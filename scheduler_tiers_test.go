@@ -499,6 +499,56 @@ func TestB4_ValidateReportsEveryProblem(t *testing.T) {
 	}
 }
 
+// The largest weight and the largest limit are held to exactly, also where an int has 32 bits.
+func TestB2_LargestWeight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(stint.MaxSlots, stint.Config{})
+		heavy := s.Weight(stint.MaxSlots)
+		one := mustTry(t, s)
+		if _, ok := heavy.TryAcquire(t.Context()); ok {
+			t.Errorf("TryAcquire of %d slots succeeds while one is in use", stint.MaxSlots)
+		}
+		waits := claimSlot(t.Context(), heavy)
+		f := stint.Go(t.Context(), heavy, value(1))
+		synctest.Wait()
+		if st := s.Stats(); waits.holds() || settled(f) || st.Running != 1 || st.Queued != 2 {
+			t.Errorf("%d slots are in use, %d entries queued; want 1 and 2", st.Running, st.Queued)
+		}
+		releaseSlot(one)
+		if st := s.Stats(); !waits.holds() || st.Running != stint.MaxSlots || st.Queued != 1 {
+			t.Errorf("%d slots are in use, %d entries queued; want %d and 1", st.Running, st.Queued, stint.MaxSlots)
+		}
+		releaseSlot(&waits.permit)
+		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
+			t.Errorf("Wait = %d, %v; want 1, nil", v, err)
+		}
+		atRest(t, s)
+	})
+}
+
+// A function that resumes the largest weight waits until all slots are free.
+func TestA4_LargestWeightResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(stint.MaxSlots, stint.Config{})
+		p := stint.NewPromise[int]()
+		f := stint.Go(t.Context(), s.Weight(stint.MaxSlots), func(ctx context.Context) (int, error) {
+			return p.Future().Wait(ctx)
+		})
+		synctest.Wait()
+		one := mustTry(t, s)
+		p.Resolve(1)
+		synctest.Wait()
+		if n := s.Stats().Running; settled(f) || n != 1 {
+			t.Errorf("%d slots are in use, want 1: the function resumes when that is free", n)
+		}
+		releaseSlot(one)
+		if v, err := f.Wait(t.Context()); v != 1 || err != nil {
+			t.Errorf("Wait = %d, %v; want 1, nil", v, err)
+		}
+		atRest(t, s)
+	})
+}
+
 func TestB6_Stats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{PerKey: 2, Queue: 4, Caps: stint.Caps{Low: 2}})

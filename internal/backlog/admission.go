@@ -4,7 +4,7 @@ package backlog
 // the running total is below its tier's cap, the slots it needs are free, its
 // key has room and nothing in its tier goes before it.
 func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
-	if running >= b.slots.caps[tier] || running+weight > b.slots.max || b.Closed(running)&(1<<tier) != 0 {
+	if running >= b.slots.caps[tier] || weight > b.slots.max-running || b.Closed(running)&(1<<tier) != 0 {
 		return false
 	}
 	return b.keys.HasRoom(key)
@@ -16,7 +16,7 @@ func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
 func (b *Backlog[T]) Closed(running int) uint8 {
 	e, guarded := b.next(running, b.order.eligible, b.order.all)
 	switch {
-	case e == nil || running+int(e.weight) <= b.slots.max:
+	case e == nil || int(e.weight) <= b.slots.max-running:
 		return b.order.eligible
 	case guarded:
 		return 1<<Tiers - 1

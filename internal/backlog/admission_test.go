@@ -1,6 +1,8 @@
 package backlog_test
 
 import (
+	"math"
+	"sync"
 	"testing"
 
 	"github.com/stintgo/stint/internal/backlog"
@@ -52,4 +54,41 @@ func TestHighest_GuardAlone(t *testing.T) {
 	if got := b.Highest(9); got != -1 {
 		t.Errorf("all slots in use: %d", got)
 	}
+}
+
+// The sum of the running slots and a weight may be more than an int of 32 bits holds.
+func TestB2_LargestWeightBesideARunningEntry(t *testing.T) {
+	const most = math.MaxInt32
+	b := backlog.New[int](backlog.Config{Max: most})
+	if b.Admits(3, "", most, 1) || !b.Admits(3, "", most, 0) || !b.Admits(3, "", most-1, 1) {
+		t.Error("an arrival of the largest weight starts beside a running entry, or an arrival that fits does not")
+	}
+	if r := b.WhyNot(3, "", most, 1); !r.Full {
+		t.Errorf("why an arrival does not start: %+v, want that the maximum keeps it", r)
+	}
+	e := &backlog.Entry[int]{}
+	b.Push(e, backlog.Arrival{Tier: 3, Weight: most})
+	if b.Peek(1) != nil || b.PeekOf(1, []int{0}) != nil || b.Peek(0) != e {
+		t.Error("an entry of the largest weight starts beside a running one, or alone does not")
+	}
+	if b.Admits(2, "", 1, 1) {
+		t.Error("an arrival of a lower tier passes an entry that waits for slots")
+	}
+	if r := b.Why(e, 1); !r.Full {
+		t.Errorf("why the entry waits: %+v, want that the maximum keeps it", r)
+	}
+	for place := range backlog.Scan(b, new(sync.Mutex), func(*backlog.Entry[int]) int { return 0 }).All(1) {
+		if !place.Reasons.Full {
+			t.Errorf("why the entry of a snapshot waits: %+v, want that the maximum keeps it", place.Reasons)
+		}
+	}
+	own := backlog.New[int](backlog.Config{Max: most})
+	own.Push(&backlog.Entry[int]{}, backlog.Arrival{Tier: 1, Weight: most})
+	for range 56 { // until the guard serves tier 1, whose entry then holds back tier 2
+		if own.WhyNot(2, "", 1, 1).Reserved {
+			return
+		}
+		own.Pass(1)
+	}
+	t.Error("the guard reserves no slots for an entry of the largest weight")
 }

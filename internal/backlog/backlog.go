@@ -185,7 +185,7 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 // entry, or [Backlog.Pass] when a finish started nothing.
 func (b *Backlog[T]) Peek(running int) *Entry[T] {
 	e, _ := b.next(running, b.order.eligible, b.order.all)
-	if e == nil || running+int(e.weight) > b.slots.max {
+	if e == nil || int(e.weight) > b.slots.max-running {
 		return nil
 	}
 	return e
@@ -196,7 +196,7 @@ func (b *Backlog[T]) Peek(running int) *Entry[T] {
 // calls [Backlog.PassOf].
 func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
 	e, _ := b.next(running, b.order.readyIn(classes), classes)
-	if e == nil || running+int(e.weight) > b.slots.max {
+	if e == nil || int(e.weight) > b.slots.max-running {
 		return nil
 	}
 	return e

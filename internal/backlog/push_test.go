@@ -1,6 +1,7 @@
 package backlog_test
 
 import (
+	"math"
 	"runtime"
 	"testing"
 	"weak"
@@ -65,7 +66,7 @@ func TestA5_FinishOfAKeyThatDoesNotRun(t *testing.T) {
 // A share so large that a start would take no virtual time counts as the largest that
 // does.
 func TestA5_HugeShare(t *testing.T) {
-	for _, share := range []int{1 << 20, 1<<20 + 1, 1 << 31, 1 << 33} {
+	for _, share := range []int{1 << 20, 1<<20 + 1, math.MaxInt32, math.MaxInt} {
 		b := backlog.New[int](backlog.Config{Max: 1, Share: func(string) int { return share }})
 		fill(b, 3, "a", 1000)
 		fill(b, 3, "b", 1000)

@@ -304,7 +304,7 @@ func (s *Snapshot[V]) All(running int) iter.Seq[Place[V]] {
 			l := &s.lines[row.line]
 			tier := int(l.tier)
 			r := Reasons{
-				Weight: int(row.weight), Max: s.max, Full: running+int(row.weight) > s.max,
+				Weight: int(row.weight), Max: s.max, Full: int(row.weight) > s.max-running,
 				Cap: s.caps[tier], AtCap: running >= s.caps[tier],
 				Key: l.key, PerKey: l.perKey, AtLimit: l.atLimit, Blocked: l.blocked, KeyRuns: l.keyRuns,
 				GuardIn:  s.guard.in(tier),

@@ -49,7 +49,7 @@ func (b *Backlog[T]) guarded() (tier, weight int) {
 // reserved reports whether an entry of a tier waits because the first entry of a lower one, which
 // the guard serves, lacks slots. What waits in higher tiers is counted as ahead.
 func reserved(tier, guard, need, running, maximum int) bool {
-	return guard >= 0 && guard < tier && running < maximum && running+need > maximum
+	return guard >= 0 && guard < tier && running < maximum && need > maximum-running
 }
 
 // WhyNot explains why an entry that arrived now would not start at once.
@@ -66,7 +66,7 @@ func (b *Backlog[T]) WhyNot(tier int, key string, weight, running int) Reasons {
 func (b *Backlog[T]) reasons(tier int, k *key[T], key string, weight, running int) Reasons {
 	r := Reasons{
 		Key: key, Weight: weight,
-		Max: b.slots.max, Full: running+weight > b.slots.max,
+		Max: b.slots.max, Full: weight > b.slots.max-running,
 		Cap: b.slots.caps[tier], AtCap: running >= b.slots.caps[tier],
 		PerKey:  b.keys.Limit(key),
 		AtLimit: b.keys.atLimit(k),

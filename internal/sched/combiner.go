@@ -50,7 +50,7 @@ func (x *entry) lockOrDefer() (deferred bool) {
 	// With shared slots, a refusal calls user code, which no other goroutine should run.
 	// And an arrival that is here only for its key or weight probably starts at once:
 	// parking and waking it would cost more than the lock.
-	if c.cfg.Slots != nil || !x.plain() && c.gate.running()+int(x.Weight) <= int(c.gate.limit.Load()) {
+	if c.cfg.Slots != nil || !x.plain() && int(x.Weight) <= int(c.gate.limit.Load())-c.gate.running() {
 		c.lock()
 		return false
 	}

@@ -5,7 +5,7 @@ package sched
 type jobs struct {
 	running int               // functions that run
 	begun   [keptStarts]int64 // a ring of the latest start times
-	next    int               // index in begun
+	next    int               // index in begun of the next start time
 	samples float64           // number of run times in the means, at most keptSamples
 	mean    float64           // of run times, in nanoseconds
 	square  float64           // the mean of their squares
@@ -18,8 +18,8 @@ const (
 
 func (j *jobs) begin(at int64) {
 	j.running++
-	j.begun[j.next%keptStarts] = at
-	j.next++
+	j.begun[j.next] = at
+	j.next = (j.next + 1) % keptStarts
 }
 
 // sample adds the run time of a function, in nanoseconds.
@@ -34,7 +34,7 @@ func (j *jobs) sample(ran int64) {
 func (j *jobs) last(n int) []int64 {
 	all := make([]int64, n)
 	for i := range all {
-		all[i] = j.begun[(j.next-n+i)%keptStarts]
+		all[i] = j.begun[(j.next-n+i+keptStarts)%keptStarts]
 	}
 	return all
 }

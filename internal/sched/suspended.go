@@ -27,7 +27,7 @@ func (l *suspendedFuncs) next(running int) (x *entry, hold bool) {
 	for _, x := range l.resumes {
 		switch {
 		case !l.lacksSlots(x):
-		case running > 0 && running+int(x.Weight) > int(e.gate.limit.Load()):
+		case running > 0 && int(x.Weight) > int(e.gate.limit.Load())-running:
 			return nil, true
 		case e.cfg.Slots != nil && !e.shared.regain(x):
 			return nil, true
