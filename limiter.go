@@ -62,6 +62,18 @@ func (c LimiterConfig) without(rate float64) bool {
 	return rate == 0 && (c.Bucket != nil || c.PerKey != 0)
 }
 
+// used returns c without the capacities that have no effect, since the rates that they belong to
+// are 0: a change of a rate to 0 keeps them for later.
+func (c LimiterConfig) used(rate float64) LimiterConfig {
+	if c.without(rate) {
+		c.Capacity = 0
+	}
+	if c.PerKey == 0 {
+		c.KeyCapacity = 0
+	}
+	return c
+}
+
 // own returns the limiter's own rate and capacity: the maximum of both if it has no rate
 // of its own.
 func (c LimiterConfig) own(rate float64) (tokensPerSecond float64, capacity int64) {

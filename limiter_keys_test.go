@@ -211,6 +211,40 @@ func TestB10_SetPerKeyReachesWaiters(t *testing.T) {
 	})
 }
 
+// While a rate is 0, for none, the capacity that belongs to it is ignored, and applies again when
+// the rate is set.
+func TestB10_CapacityWithoutItsRateIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 40, PerKey: 10, KeyCapacity: 20})
+		a := l.Key("a")
+		l.SetPerKey(0)
+		if s := a.Stats(); s.Rate != 100 || s.Capacity != 40 {
+			t.Errorf("without a rate per key, a key has %v a second and capacity %d; want 100 and 40", s.Rate, s.Capacity)
+		}
+		if !a.Try(40) || l.Try(1) {
+			t.Error("without a rate per key, a key does not get the limiter's 40 tokens and no more")
+		}
+		l.SetCapacity(50)
+		l.SetRate(200)
+		l.SetPerKey(10)
+		if s := a.Stats(); s.Rate != 10 || s.Capacity != 20 {
+			t.Errorf("with a rate per key again, a key has %v a second and capacity %d; want 10 and 20", s.Rate, s.Capacity)
+		}
+		l.SetRate(0)
+		time.Sleep(2 * time.Second)
+		if s := a.Stats(); s.Rate != 10 || s.Capacity != 20 || !a.Try(20) || a.Try(1) {
+			t.Errorf("without a rate of its own, the limiter of a key has %+v; want the key's 20 tokens", s)
+		}
+		l.SetPerKey(30)
+		l.SetRate(200)
+		if s := l.Stats(); s.Rate != 200 || s.Capacity != 50 {
+			t.Errorf("with its rate again, the limiter has %v a second and capacity %d; want 200 and 50", s.Rate, s.Capacity)
+		}
+		wantPanic(t, "rate", func() { l.SetRate(-1) })
+		wantPanic(t, "rate", func() { l.SetPerKey(-1) })
+	})
+}
+
 // For no tokens a key's callers wait for those before them in the key and tier, and not for
 // the limiter's line.
 func TestB10_NoTokensOfAKey(t *testing.T) {

@@ -51,12 +51,16 @@ func (s *LimiterStats) least(rate float64, capacity, tokens int64) {
 
 // SetRate changes the rate, in tokens per second. It takes effect at once, also
 // for waiting callers. The number of tokens in the bucket stays the same; its
-// capacity follows the rate unless it has been set. A shared bucket keeps its own
-// rate. SetRate panics on a rate that [NewLimiter] would not take.
+// capacity follows the rate unless it has been set, and while the rate is 0, for none,
+// it is ignored. A shared bucket keeps its own rate. SetRate panics on a rate that
+// [NewLimiter] would not take.
 func (l Limiter) SetRate(rate float64) {
 	c := l.c.made()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.config.used(rate).Validate(rate); err != nil {
+		panic(err)
+	}
 	c.set(rate, c.config)
 }
 
@@ -68,6 +72,11 @@ func (l Limiter) SetCapacity(n int64) {
 	c := l.c.made()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	used := c.config.used(c.rate)
+	used.Capacity = n
+	if err := used.Validate(c.rate); err != nil {
+		panic(err)
+	}
 	cfg := c.config
 	cfg.Capacity = n
 	c.set(c.rate, cfg)
@@ -76,9 +85,6 @@ func (l Limiter) SetCapacity(n int64) {
 // set needs the lock. It reads the clock when no caller takes tokens at the old
 // rate any more; see [bucket.Bucket.Take].
 func (l *limiter) set(rate float64, cfg LimiterConfig) {
-	if err := cfg.Validate(rate); err != nil {
-		panic(err)
-	}
 	l.rate, l.config = rate, cfg
 	l.setChunks()
 	l.bucket.Freeze()
