@@ -155,7 +155,7 @@ func (rw *RWMutex) handOver(holder uint64) bool {
 	if held {
 		state -= holder
 	}
-	rw.admitAndUnlock(state, holder == writerBit)
+	rw.admitAndUnlock(state, held && holder == writerBit)
 	return held
 }
 

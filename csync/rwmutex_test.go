@@ -163,6 +163,41 @@ func TestD3_RWMutexUnlockPanics(t *testing.T) {
 	}
 }
 
+// A mistaken Unlock panics and changes nothing: a reader that waits behind a writer still does.
+func TestD3_RWMutexMistakenUnlockChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rw csync.RWMutex
+		_ = rw.RLock(t.Context())
+		var written, read bool // read only when nothing moves
+		go func() {
+			_ = rw.Lock(t.Context())
+			written = true
+		}()
+		synctest.Wait()
+		go func() {
+			_ = rw.RLock(t.Context())
+			read = true
+		}()
+		synctest.Wait()
+		mustPanic(t, "csync: Unlock of an RWMutex that is not locked for writing", rw.Unlock)
+		synctest.Wait()
+		if written || read {
+			t.Fatalf("a mistaken Unlock gave the lock to the writer: %t, to the reader behind it: %t", written, read)
+		}
+		rw.RUnlock()
+		synctest.Wait()
+		if !written || read {
+			t.Fatalf("RUnlock gave the lock to the writer: %t, to the reader behind it: %t; want the writer", written, read)
+		}
+		rw.Unlock()
+		synctest.Wait()
+		if !read {
+			t.Error("the reader has no lock after the writer's Unlock")
+		}
+		rw.RUnlock()
+	})
+}
+
 // TestD3_RWMutexStress lets the race detector and a plain map look for
 // a writer that is not alone.
 func TestD3_RWMutexStress(t *testing.T) {
