@@ -82,9 +82,10 @@ func (s Scheduler) Waiting() (all []Waiting) {
 // Why explains the wait of a function that is queued. Once it has been called,
 // or never will be, there is no wait and no reason.
 func (f *Future[T]) Why() (w Waiting, waiting bool) {
-	s := Scheduler{e: f.call.Engine()}
+	c := f.made()
+	s := Scheduler{e: c.Engine()}
 	var shared []Reason
-	present, wait, waiting := f.call.Why(func() { shared = s.sharedReasons() })
+	present, wait, waiting := c.Why(func() { shared = s.sharedReasons() })
 	if !waiting {
 		return Waiting{}, false
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // Future is the outcome of a function that runs on a scheduler's slot in a
-// goroutine of its own, or the outcome of a [Promise]. All methods are safe
-// for concurrent use.
+// goroutine of its own, or the outcome of a [Promise]. The methods of the zero Future
+// panic. All methods are safe for concurrent use.
 type Future[T any] struct {
 	call call[T]
 }
@@ -61,13 +61,21 @@ func TryGo[T any](ctx context.Context, s Scheduler, fn func(context.Context) (T,
 	return f, true
 }
 
+// made returns the future's call, and panics if f is the zero Future or nil.
+func (f *Future[T]) made() *call[T] {
+	if f == nil || !f.call.Made() {
+		panic("stint: zero Future: make one with Go or NewPromise")
+	}
+	return &f.call
+}
+
 // Wait waits for the outcome and returns it. If ctx ends first, Wait returns
 // the context's cause, and the function continues. A function that waits with
 // its own context, or one derived from it, suspends its slot; see [Scheduler].
 // It gets a slot again before Wait returns, also if ctx has ended: if other work
 // has taken the slot, Wait returns only when a slot comes free.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
-	if f.call.Wait(ctx) {
+	if f.made().Wait(ctx) {
 		return f.outcome()
 	}
 	var none T
@@ -75,14 +83,14 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 }
 
 // Done is closed when the future has an outcome.
-func (f *Future[T]) Done() <-chan struct{} { return f.call.Done() }
+func (f *Future[T]) Done() <-chan struct{} { return f.made().Done() }
 
 // Cancel ends the function's context with a cause, nil meaning
 // context.Canceled. It does not wait for a function that runs. A function that is
 // still queued is not called: its teardowns are called before Cancel returns, and the
 // future's error is the cause. A function that runs may still return a value. The
 // future of a [Promise] fails with the cause. A settled future does not change.
-func (f *Future[T]) Cancel(cause error) { f.call.Cancel(cause) }
+func (f *Future[T]) Cancel(cause error) { f.made().Cancel(cause) }
 
 // SetPriority moves the function to tier p while it is queued, as if it had arrived there
 // now: to the end of the queue that its key has in that tier. If it is in tier p already,
@@ -90,7 +98,7 @@ func (f *Future[T]) Cancel(cause error) { f.call.Cancel(cause) }
 // it runs, has an outcome, or continues a future that has none yet. The priority in the
 // function's context stays the same, and so does that of work which the function starts
 // with it. SetPriority panics if p is not a tier.
-func (f *Future[T]) SetPriority(p Priority) bool { return f.call.SetTier(p.mustValid().index()) }
+func (f *Future[T]) SetPriority(p Priority) bool { return f.made().SetTier(p.mustValid().index()) }
 
 // Teardown registers fn to be called exactly once when the future has an
 // outcome, also if its function never runs. If the future has an outcome
@@ -101,6 +109,6 @@ func (f *Future[T]) SetPriority(p Priority) bool { return f.call.SetTier(p.mustV
 // called all the same, and the future's error wraps the [*PanicError] or
 // [ErrGoexit], in addition to the error of the function; the value stays. A panic
 // of a teardown that is called at once is not caught.
-func (f *Future[T]) Teardown(fn func()) { f.call.Teardown(fn) }
+func (f *Future[T]) Teardown(fn func()) { f.made().Teardown(fn) }
 
 func (f *Future[T]) outcome() (T, error) { return f.call.value, f.call.Err() }

@@ -75,6 +75,28 @@ func TestD7_ZeroGroupPanics(t *testing.T) {
 	}
 }
 
+func TestD6_ZeroFuturePanics(t *testing.T) {
+	s := stint.New(1, stint.Config{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, f := range []*stint.Future[int]{nil, {}} {
+		wantZero(t, "Future: make one with Go or NewPromise", map[string]func(){
+			"Wait":        func() { _, _ = f.Wait(ended) },
+			"Done":        func() { f.Done() },
+			"Cancel":      func() { f.Cancel(nil) },
+			"SetPriority": func() { f.SetPriority(stint.High) },
+			"Teardown":    func() { f.Teardown(func() {}) },
+			"Why":         func() { f.Why() },
+			"Then": func() {
+				stint.Then(ended, s, f, func(context.Context, int) (int, error) { return 0, nil })
+			},
+			"Catch": func() {
+				stint.Catch(ended, s, f, func(context.Context, error) (int, error) { return 0, nil })
+			},
+		})
+	}
+}
+
 func TestB10_ZeroLimiterPanics(t *testing.T) {
 	ctx := t.Context()
 	var l stint.Limiter

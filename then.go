@@ -13,9 +13,10 @@ import "context"
 func Then[T, U any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, T) (U, error),
 ) *Future[U] {
-	next := &Future[U]{call[U]{fn: func(ctx context.Context) (U, error) { return fn(ctx, f.call.value) }}}
+	before := f.made()
+	next := &Future[U]{call[U]{fn: func(ctx context.Context) (U, error) { return fn(ctx, before.value) }}}
 	next.call.Init(ctx, s.made())
-	next.call.Follow(&next.call, s.ask(s.tierFor(ctx)), &f.call.Call)
+	next.call.Follow(&next.call, s.ask(s.tierFor(ctx)), &before.Call)
 	return next
 }
 
@@ -31,8 +32,9 @@ func Then[T, U any](
 func Catch[T any](
 	ctx context.Context, s Scheduler, f *Future[T], fn func(context.Context, error) (T, error),
 ) *Future[T] {
-	next := &Future[T]{call[T]{fn: func(ctx context.Context) (T, error) { return fn(ctx, f.call.Err()) }}}
+	before := f.made()
+	next := &Future[T]{call[T]{fn: func(ctx context.Context) (T, error) { return fn(ctx, before.Err()) }}}
 	next.call.Init(ctx, s.made())
-	next.call.FollowFailure(&next.call, s.ask(s.tierFor(ctx)), &f.call.Call, func() { next.call.value = f.call.value })
+	next.call.FollowFailure(&next.call, s.ask(s.tierFor(ctx)), &before.Call, func() { next.call.value = before.value })
 	return next
 }

@@ -33,8 +33,8 @@ const yields = 2
 // the barrier, because the others would wait for it in vain: they get [ErrBroken], and so
 // does every call until [Barrier.Reset].
 //
-// [NewBarrier] makes a barrier; the zero value cannot be used. All methods are safe for
-// concurrent use.
+// [NewBarrier] makes a barrier; the methods of the zero value panic. All methods are safe
+// for concurrent use.
 type Barrier struct {
 	parties int    // immutable
 	action  func() // immutable; may be nil
@@ -92,6 +92,14 @@ func NewBarrier(parties int, action func()) *Barrier {
 	return &Barrier{parties: parties, action: action, generation: new(generation)}
 }
 
+// lock locks mu, and panics if b is the zero Barrier or nil.
+func (b *Barrier) lock() {
+	if b == nil || b.parties == 0 {
+		panic("csync: zero Barrier: make one with NewBarrier")
+	}
+	b.mu.Lock()
+}
+
 // Wait arrives at the barrier, and waits until all parties have and the action
 // is done. It returns the place in which this party arrived: 0 for the first,
 // and one less than the number of parties for the last.
@@ -126,14 +134,14 @@ func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 // will not arrive any more. The others get an error that wraps [ErrBroken] and has
 // the text of cause. Breaking a broken barrier changes nothing.
 func (b *Barrier) Break(cause error) {
-	b.mu.Lock()
+	b.lock()
 	b.breakAndUnlock(cause)
 }
 
 // Reset returns the barrier to its initial state. Calls that wait at it get an error that
 // wraps [ErrBroken]. Later calls wait for an action that still runs.
 func (b *Barrier) Reset() {
-	b.mu.Lock()
+	b.lock()
 	old := b.generation
 	b.generation = new(generation)
 	b.endAndUnlock(old, errReset)
@@ -141,14 +149,14 @@ func (b *Barrier) Reset() {
 
 // Waiting returns how many parties have arrived and wait at the moment.
 func (b *Barrier) Waiting() int {
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	return b.arrived
 }
 
 // enter returns nil, with mu held, when the party may arrive.
 func (b *Barrier) enter(ctx context.Context) error {
-	b.mu.Lock()
+	b.lock()
 	for b.acting && b.generation.broken() == nil && ctx.Err() == nil {
 		w := b.early.push(ctx.Done(), struct{}{})
 		b.mu.Unlock()

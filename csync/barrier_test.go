@@ -302,6 +302,18 @@ func TestD4_BarrierNeedsParties(t *testing.T) {
 	mustPanic(t, "csync: a barrier for 0 parties; use 1 or more", func() { csync.NewBarrier(0, nil) })
 }
 
+func TestD4_ZeroBarrierPanics(t *testing.T) {
+	for _, b := range []*csync.Barrier{nil, {}} {
+		for range 2 { // a second call finds no lock held
+			for _, call := range []func(){
+				func() { _, _ = b.Wait(t.Context()) }, func() { b.Break(errLeft) }, b.Reset, func() { b.Waiting() },
+			} {
+				mustPanic(t, "csync: zero Barrier: make one with NewBarrier", call)
+			}
+		}
+	}
+}
+
 // TestD4_BarrierStress lets parties do rounds side by side, and looks whether any
 // is ever more than one round away from another.
 func TestD4_BarrierStress(t *testing.T) {

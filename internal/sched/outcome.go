@@ -31,6 +31,9 @@ func (o *Outcome) Init(ctx context.Context, e *Engine) {
 	o.task.x = &e.plain
 }
 
+// Made reports whether the outcome has been prepared.
+func (o *Outcome) Made() bool { return o.task.parent != nil }
+
 // Engine returns the engine of the call.
 func (o *Outcome) Engine() *Engine { return o.task.engine() }
 
