@@ -52,7 +52,8 @@ func (e *DeadlineError) Error() string {
 func (e *DeadlineError) Unwrap() error { return context.DeadlineExceeded }
 
 // PanicError is the error of a function that panicked. The function's slot has been
-// released.
+// released. It is also the value of the panic with which the range of a [Map] passes on a
+// panic of its inputs.
 type PanicError struct {
 	Value any    // the value that was passed to panic
 	Stack []byte // the stack of the panic, as runtime/debug.Stack gives it

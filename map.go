@@ -19,8 +19,8 @@ import (
 // called; the range does not wait for that, because it may take long.
 //
 // A panic in fn is yielded as a [*PanicError]; a panic in inputs continues in the
-// goroutine of the range. A function that ranges suspends its slot while it waits; see
-// [Scheduler].
+// goroutine of the range, with a [*PanicError] as its value, which has the stack of inputs.
+// A function that ranges suspends its slot while it waits; see [Scheduler].
 func Map[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),
 ) iter.Seq2[Out, error] {

@@ -3,6 +3,7 @@ package stint_test
 import (
 	"context"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,32 @@ func TestA9_RangeEndsWhileInputsBlock(t *testing.T) {
 				t.Error("inputs is not stopped at its next input")
 			}
 			atRest(t, s)
+		}
+	})
+}
+
+// panickingInputs panic after the first input.
+func panickingInputs(yield func(int) bool) {
+	if yield(0) {
+		panic(errBoom)
+	}
+}
+
+// A panic in the inputs continues in the goroutine of the range, with the stack of the inputs.
+func TestA9_PanicInTheInputsHasItsStack(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		s := stint.New(2, stint.Config{})
+		defer atRest(t, s)
+		defer func() {
+			p, _ := recover().(*stint.PanicError)
+			if p == nil || p.Value != any(errBoom) || !strings.Contains(string(p.Stack), "panickingInputs") {
+				t.Errorf("the range panics with %v, want boom and the stack of the inputs", p)
+			}
+		}()
+		for _, err := range t.over(t.Context(), s, panickingInputs, twice) {
+			if err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

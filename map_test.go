@@ -383,8 +383,8 @@ func TestA9_PanicInTheRange(t *testing.T) {
 			begin := sync.OnceFunc(func() { close(another) })
 			func() {
 				defer func() {
-					if value := recover(); value != any(errBoom) {
-						t.Errorf("panic in the %s: the range panicked with %v, want boom", c.where, value)
+					if err, _ := recover().(error); !errors.Is(err, errBoom) {
+						t.Errorf("panic in the %s: the range panicked with %v, want boom", c.where, err)
 					}
 					if b, e := begun.Load(), ended.Load(); b != e || b == 0 {
 						t.Errorf("panic in the %s: %d calls begun, %d ended before it went on", c.where, b, e)

@@ -28,8 +28,7 @@ type mapping[In, Out any] struct {
 	stopped  bool           // no more calls are started
 	closed   bool           // the scheduler is closed: no more inputs are taken
 	over     bool           // inputs has returned
-	broken   bool           // inputs has panicked, or has ended its goroutine
-	panicked any            // the value of that panic
+	broken   error          // inputs has panicked, or has ended its goroutine; else nil
 }
 
 func newMapping[In, Out any](
@@ -87,12 +86,12 @@ func (m *mapping[In, Out]) window() int {
 func (m *mapping[In, Out]) feed(inputs iter.Seq[In]) {
 	returned := false
 	defer func() {
-		var value any
+		var broken error
 		if !returned {
-			value = recover()
+			broken = caught(recover())
 		}
 		m.mu.Lock()
-		m.over, m.broken, m.panicked = returned && !m.stopped, !returned, value
+		m.over, m.broken = returned && !m.stopped, broken
 		m.mu.Unlock()
 		if !returned {
 			m.cancel()
@@ -177,7 +176,7 @@ func (m *mapping[In, Out]) line(f *Future[Out]) {
 func (m *mapping[In, Out]) next(leaving bool) (f *Future[Out], over bool) {
 	for {
 		m.mu.Lock()
-		if m.broken && !leaving {
+		if m.broken != nil && !leaving {
 			m.mu.Unlock()
 			return nil, true
 		}
@@ -249,13 +248,13 @@ func (m *mapping[In, Out]) stop() {
 // has returned, it does nothing.
 func (m *mapping[In, Out]) passOn() {
 	m.mu.Lock()
-	broken, value := m.broken, m.panicked
+	broken := m.broken
 	m.mu.Unlock()
-	if value != nil {
-		panic(value)
-	}
-	if broken {
+	if broken == ErrGoexit { //nolint:errorlint // as [caught] returns it
 		runtime.Goexit()
+	}
+	if broken != nil {
+		panic(broken)
 	}
 }
 
