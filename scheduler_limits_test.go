@@ -155,6 +155,38 @@ func TestA5_IdleKeysCostNoMemory(t *testing.T) {
 	}
 }
 
+// What a scheduler has recorded of work that had slots at the same time is gone when that has ended.
+func TestA1_EndedWorkCostsNoMemory(t *testing.T) {
+	const n = 50_000
+	ctx := context.WithoutCancel(t.Context()) // which records no context that is derived from it
+	for name, use := range map[string]func(stint.Scheduler){
+		"permits": func(s stint.Scheduler) {
+			for _, p := range takeSlots(t, s, n) {
+				p.Release()
+			}
+		},
+		"groups": func(s stint.Scheduler) {
+			groups := make([]*stint.Group, n)
+			for i := range groups {
+				groups[i] = stint.NewGroup(ctx, s)
+			}
+			for _, g := range groups {
+				if err := g.Wait(); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+	} {
+		s := stint.New(n, stint.Config{Holders: true})
+		before := heap()
+		use(s)
+		if left := int64(heap()) - int64(before); left > 64<<10 {
+			t.Errorf("%d %s that were used at the same time left %d bytes behind", n, name, left)
+		}
+		runtime.KeepAlive(s)
+	}
+}
+
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -44,7 +44,7 @@ var directions = []direction{
 	{pkg: "internal/bucket", state: here, may: []string{"internal/shrink"}},
 	{pkg: "csync", state: here},
 	{pkg: "retry", state: here},
-	{pkg: "internal/sched", state: here, may: []string{"internal/backlog"}},
+	{pkg: "internal/sched", state: here, may: []string{"internal/backlog", "internal/shrink"}},
 	{pkg: ".", state: here, may: []string{"internal/backlog", "internal/bucket", "internal/sched"}},
 
 	// Keeps a log readable while one error repeats.

@@ -33,6 +33,7 @@ type Engine struct {
 	latest   atomic.Pointer[cancellation] // for the context used last; changes with the lock held
 	lastDone <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
 	live     map[*Task]struct{}           // running tasks whose functions asked for a Done channel; guarded by the lock
+	livePeak int                          // see shrink.Delete; guarded by the lock
 	resized  chan struct{}                // see Resized; nil if nothing waits for that; guarded by the lock
 
 	// Immutable.

@@ -3,6 +3,8 @@ package sched
 import (
 	"slices"
 	"time"
+
+	"github.com/stintgo/stint/internal/shrink"
 )
 
 // holders are the entries that have slots, in an engine that keeps an entry for each of
@@ -22,8 +24,7 @@ func (h *holders) remove(x *entry) {
 	last := len(h.all) - 1
 	h.all[x.at] = h.all[last]
 	h.all[x.at].at = x.at
-	h.all[last] = nil
-	h.all = h.all[:last]
+	h.all = shrink.Pop(h.all)
 }
 
 // of returns the entry that has a grant of shared slots, or nil.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stintgo/stint/internal/shrink"
 )
 
 // Task is the context that a running function receives. It has the values of its parent,
@@ -101,7 +103,7 @@ func (t *Task) stop() {
 	}
 	e := t.engine()
 	e.lock()
-	delete(e.live, t)
+	shrink.Delete(&e.live, &e.livePeak, t)
 	e.unlock()
 	own.cancel(context.Canceled)
 }
