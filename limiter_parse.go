@@ -61,7 +61,7 @@ func parseAmount(text string) (float64, error) {
 		digits = len(text)
 	}
 	number, err := strconv.ParseFloat(text[:digits], 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // a rate of infinity is out of range
 		return 0, errors.New("it has to begin with a number, as 100/s, 5/m or 10MB/s do")
 	}
 	unit := strings.TrimSpace(text[digits:])

@@ -69,7 +69,8 @@ func TestParseRate_SaysWhatToDo(t *testing.T) {
 		{"1/100d", "use s, m, h, d"},
 		{"1T/s", "outside 1e-06 to 17179869184"},
 		{"0.01/d", "outside"},
-		{strings.Repeat("9", 400), "number"},
+		{strings.Repeat("9", 400), "outside 1e-06 to 17179869184"},
+		{strings.Repeat("9", 400) + "k/h", "outside 1e-06 to 17179869184"},
 	}
 	for _, test := range tests {
 		got, err := stint.ParseRate(test.text)
