@@ -45,7 +45,7 @@ type DeadlineError struct {
 
 // Error says how long the wait would be.
 func (e *DeadlineError) Error() string {
-	return fmt.Sprintf("stint: the tokens take %v at least, and the deadline is before that", e.Wait)
+	return fmt.Sprintf("stint: the tokens are available in %v at the earliest, after the context's deadline", e.Wait)
 }
 
 // Unwrap returns [context.DeadlineExceeded].

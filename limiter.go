@@ -41,10 +41,12 @@ func (c LimiterConfig) Validate(rate float64) error {
 		problems = append(problems, fmt.Errorf("stint: PerKey: %w", err))
 	}
 	if c.PerKey == 0 && c.KeyCapacity != 0 {
-		problems = append(problems, fmt.Errorf("stint: KeyCapacity is %d, and PerKey is 0: set that too", c.KeyCapacity))
+		problems = append(problems, fmt.Errorf(
+			"stint: KeyCapacity is %d without a PerKey rate: set PerKey, or leave KeyCapacity out", c.KeyCapacity))
 	}
 	if none && c.Capacity != 0 {
-		problems = append(problems, fmt.Errorf("stint: capacity %d without a rate of its own", c.Capacity))
+		problems = append(problems, fmt.Errorf(
+			"stint: Capacity is %d, but the limiter has no rate of its own: set a rate, or leave Capacity out", c.Capacity))
 	}
 	problems = append(problems, validCapacity("capacity", c.Capacity), validCapacity("KeyCapacity", c.KeyCapacity))
 	return errors.Join(problems...)

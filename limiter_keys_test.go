@@ -129,8 +129,9 @@ func TestB10_GivingUpReturnsTheTokensOfAKey(t *testing.T) {
 		ctx, release := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer release()
 		var refusal *stint.DeadlineError
-		if err := a.Wait(ctx, 20); !errors.As(err, &refusal) || refusal.Wait != 220*time.Millisecond {
-			t.Errorf("a wait that its deadline cannot meet: %v", err)
+		const says = "stint: the tokens are available in 220ms at the earliest, after the context's deadline"
+		if err := a.Wait(ctx, 20); !errors.As(err, &refusal) || refusal.Wait != 220*time.Millisecond || err.Error() != says {
+			t.Errorf("a wait that its deadline cannot meet: %v, want %q", err, says)
 		}
 		if after, ok := a.TryAfter(10); ok || after != 20*time.Millisecond || a.Delay(20) != 220*time.Millisecond {
 			t.Errorf("come back after %v, or wait for %v", after, a.Delay(20))
@@ -279,9 +280,17 @@ func TestB10_InvalidKeyLimits(t *testing.T) {
 	}{
 		{1, stint.LimiterConfig{PerKey: -1}, "PerKey: rate -1"},
 		{1, stint.LimiterConfig{PerKey: math.NaN()}, "PerKey: rate NaN"},
-		{1, stint.LimiterConfig{KeyCapacity: 1}, "KeyCapacity is 1, and PerKey is 0"},
+		{
+			1,
+			stint.LimiterConfig{KeyCapacity: 1},
+			"KeyCapacity is 1 without a PerKey rate: set PerKey, or leave KeyCapacity out",
+		},
 		{1, stint.LimiterConfig{PerKey: 1, KeyCapacity: -1}, "KeyCapacity -1"},
-		{0, stint.LimiterConfig{PerKey: 1, Capacity: 1}, "without a rate"},
+		{
+			0,
+			stint.LimiterConfig{PerKey: 1, Capacity: 1},
+			"Capacity is 1, but the limiter has no rate of its own: set a rate, or leave Capacity out",
+		},
 		{0, stint.LimiterConfig{}, "rate 0"},
 	} {
 		if err := test.cfg.Validate(test.rate); err == nil || !strings.Contains(err.Error(), test.say) {

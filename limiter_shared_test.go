@@ -263,7 +263,7 @@ func TestB13_CapacityWithoutARate(t *testing.T) {
 		t.Error("no rate at all")
 	}
 	l := stint.NewLimiter(0, stint.LimiterConfig{Bucket: pool.Join("b")})
-	wantPanic(t, "capacity", func() { l.SetCapacity(5) })
+	wantPanic(t, "Capacity is 5", func() { l.SetCapacity(5) })
 	l.SetCapacity(0)
 	if got := l.Stats(); got.Capacity != 100 || got.Rate != 1000 {
 		t.Errorf("%+v", got)

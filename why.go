@@ -79,7 +79,7 @@ func (r Reason) String() string {
 		return fmt.Sprintf("its tier starts only while fewer than %d slots are in use, and %d are", r.Limit, r.Running) +
 			r.held()
 	case CodeKey:
-		return fmt.Sprintf("as many entries of key %q run as may: %d of %d", r.Key, r.Running, r.Limit) + r.held()
+		return fmt.Sprintf("key %q is at its limit: %d of %d entries run", r.Key, r.Running, r.Limit) + r.held()
 	case CodeRate:
 		if r.Key != "" {
 			return r.short(fmt.Sprintf("the bucket of key %q", r.Key))
@@ -117,7 +117,7 @@ func (r Reason) behind() string {
 	if len(tiers) == 0 {
 		return "an entry that needs several slots goes first"
 	}
-	return "others go first: " + strings.Join(tiers, ", ")
+	return "other entries go first: " + strings.Join(tiers, ", ")
 }
 
 // shared says what keeps shared slots (they have a Limit) or tokens from the entry.
@@ -130,7 +130,7 @@ func (r Reason) shared() string {
 	case r.Ahead != [Tiers]int{}:
 		return r.behind() + r.by()
 	default:
-		return "what is shared cannot be had now" + r.by()
+		return "no shared slots or tokens are available now" + r.by()
 	}
 }
 

@@ -26,7 +26,7 @@ func TestB6_ReasonsAreSentences(t *testing.T) {
 		},
 		{
 			stint.Reason{Code: stint.CodeKey, Key: "a\x1b", Limit: 1, Running: 1},
-			`as many entries of key "a\x1b" run as may: 1 of 1`,
+			`key "a\x1b" is at its limit: 1 of 1 entries run`,
 		},
 		{
 			stint.Reason{Code: stint.CodeRate, Tokens: 5, FreeAt: noon},
@@ -41,7 +41,7 @@ func TestB6_ReasonsAreSentences(t *testing.T) {
 			`as many slots are in use as the limit allows: 2 of 2, longest by tier high, key "a", ` +
 				`since 2026-01-02T12:00:00.000Z`,
 		},
-		{stint.Reason{Code: stint.CodeBehind, Ahead: ahead}, "others go first: 1 of tier highest, 5 of tier normal"},
+		{stint.Reason{Code: stint.CodeBehind, Ahead: ahead}, "other entries go first: 1 of tier highest, 5 of tier normal"},
 		{stint.Reason{Code: stint.CodeBehind, Guard: 3}, "an entry that needs several slots goes first"},
 		{
 			stint.Reason{Code: stint.CodeShared, Limit: 2, Running: 2, By: "a, b"},
@@ -53,9 +53,12 @@ func TestB6_ReasonsAreSentences(t *testing.T) {
 		},
 		{
 			stint.Reason{Code: stint.CodeShared, Ahead: ahead, By: "a"},
-			`others go first: 1 of tier highest, 5 of tier normal ("a")`,
+			`other entries go first: 1 of tier highest, 5 of tier normal ("a")`,
 		},
-		{stint.Reason{Code: stint.CodeShared, By: "no region"}, `what is shared cannot be had now ("no region")`},
+		{
+			stint.Reason{Code: stint.CodeShared, By: "no region"},
+			`no shared slots or tokens are available now ("no region")`,
+		},
 		{
 			stint.Reason{Code: stint.CodePaused, By: "ann: lunch", Since: noon},
 			`the scheduler is paused ("ann: lunch"), since 2026-01-02T12:00:00.000Z`,

@@ -97,5 +97,5 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// 5,1s,2x,30s,full <nil>
-	// retry: invalid policy "0": "0" is no number of attempts; leave it out for the default
+	// retry: invalid policy "0": "0" is not a valid number of attempts; leave it out for the default
 }

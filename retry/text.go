@@ -75,7 +75,7 @@ func once(seen *bool, sensible bool, part, name string) error {
 	}
 	*seen = true
 	if !sensible {
-		return fmt.Errorf("%q is no %s; leave it out for the default", part, name)
+		return fmt.Errorf("%q is not a valid %s; leave it out for the default", part, name)
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func TestReason(t *testing.T) {
 				Reason:   stint.Reason{Code: stint.CodeBehind, Ahead: [stint.Tiers]int{3: 5, 6: 1}},
 				Estimate: 30 * time.Second,
 			},
-			"others go first: 1 of tier highest, 5 of tier normal (about 30.0s, as things go)",
+			"other entries go first: 1 of tier highest, 5 of tier normal (about 30.0s, as things go)",
 		},
 		{queue.Reason{Reason: stint.Reason{Code: "new"}, What: "x"}, "new x"},
 	} {
