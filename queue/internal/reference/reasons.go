@@ -95,7 +95,7 @@ func (rs reasons) turn(now time.Time, t *Task) (all []queue.Reason) {
 			Queues: rs.Tasks.runningByQueue(nil), Holders: rs.holders("", nil), SetBy: v.Origin,
 		})
 	}
-	if limit := capOf(s, t.Tier); running >= limit {
+	if limit := capOf(s, t.Tier); running >= limit && limit < orUnlimited(s.Max) {
 		all = append(all, queue.Reason{
 			Reason: stint.Reason{Code: stint.CodeCap, Limit: limit, Running: running}, SetBy: in.From[queue.FieldCaps],
 		})

@@ -18,7 +18,9 @@ type registry struct {
 
 	mu      sync.Mutex
 	running map[*proc.Process]*entry // guarded by mu
-	ended   syscall.Signal           // the last signal sent to end all processes; 0: none
+	// launching is the number of processes that are starting; guarded by mu.
+	launching int
+	ended     syscall.Signal // the last signal sent to end all processes; 0: none
 }
 
 type entry struct {
@@ -31,18 +33,21 @@ type entry struct {
 func (r *registry) launch(started time.Time, start func() (*proc.Process, error)) (*proc.Process, error) {
 	r.starting.RLock()
 	defer r.starting.RUnlock()
+	r.mu.Lock()
+	r.launching++
+	r.mu.Unlock()
 	p, err := start()
-	if err == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.launching--; err == nil {
 		r.add(p, started)
 	}
 	return p, err
 }
 
 // add registers a process. If all processes were sent a signal to end while it was
-// starting, add sends it that signal too.
+// starting, add sends it that signal too. The caller must hold mu.
 func (r *registry) add(p *proc.Process, started time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.running == nil {
 		r.running = map[*proc.Process]*entry{}
 	}
@@ -100,11 +105,12 @@ func (r *registry) pass(sig syscall.Signal) {
 	}
 }
 
-// count returns the number of processes.
+// count returns the number of processes, with those that are starting: their programs may run
+// already.
 func (r *registry) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.running)
+	return len(r.running) + r.launching
 }
 
 // young returns the number of processes that were started less than a given time ago.
