@@ -13,7 +13,7 @@ import (
 // Found is what names of files and directories stand for.
 type Found struct {
 	Files  []string // paths of regular files
-	Left   []string // paths of symbolic links, sockets and the like below directories
+	Left   []string // paths of symbolic links, sockets and devices below directories
 	Unread []error  // of directories that cannot be read; each has the path
 }
 
@@ -21,7 +21,7 @@ type Found struct {
 // that of a file; that of a directory, which stands for all files below it in the order of
 // their names; or, if there is nothing of that name, a pattern of [filepath.Match] such as
 // "*.jpg". Symbolic links are followed where a name or a pattern names them. Below directories
-// they are left out, as are sockets and the like. A directory that cannot be read is left out,
+// they are left out, as are sockets and devices. A directory that cannot be read is left out,
 // too. A file that two names stand for is returned once.
 //
 // Errors: [queue.ErrInvalid] if a pattern is malformed or a name stands for no regular file, and

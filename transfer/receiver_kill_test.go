@@ -296,44 +296,8 @@ func TestE4_KilledAfterConcatenation(t *testing.T) {
 	const lanes = 3
 	for _, chunks := range []int{lanes, 4 * lanes} {
 		t.Run(fmt.Sprint(chunks), func(t *testing.T) {
-			dir := t.TempDir()
-			received := filepath.Join(dir, "uploads")
-			r, err := receiver.Open(received, receiver.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var concatenations atomic.Int64
-			joined, release := make(chan struct{}), make(chan struct{})
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				if !strings.HasPrefix(req.Header.Get("Upload-Concat"), "final;") || concatenations.Add(1) > 1 {
-					r.ServeHTTP(w, req)
-					return
-				}
-				r.ServeHTTP(httptest.NewRecorder(), req)
-				close(joined)
-				<-release
-			}))
-			defer server.Close()
-			want := content(4, chunks*chunkSize)
-			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
-			write(t, path, want)
-			addTo(t, store, transfer.Upload{Path: path, To: server.URL + "/files/", ChunkSize: chunkSize, Lanes: lanes})
-			client := startWorker(t, store)
-			select {
-			case <-joined:
-			case err := <-client.done:
-				t.Fatalf("the client ended with %v before it was killed", err)
-			}
-			client.kill(t)
-			close(release)
-			if err := <-startWorker(t, store).done; err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
-			wantFile(t, filepath.Join(received, "a"), want)
-			wantLeft(t, received, "a")
+			lost := func(r *http.Request) bool { return strings.HasPrefix(r.Header.Get("Upload-Concat"), "final;") }
+			killedBeforeAnswer(t, transfer.Upload{ChunkSize: chunkSize, Lanes: lanes}, chunks*chunkSize, lost)
 		})
 	}
 }
@@ -351,50 +315,61 @@ func TestE4_KilledBeforeTheAnswer(t *testing.T) {
 		{"the first of two chunks", http.MethodPatch, 2 * chunkSize, chunkSize},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			received := filepath.Join(dir, "uploads")
-			r, err := receiver.Open(received, receiver.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var requests, bytes atomic.Int64
-			answered, release := make(chan struct{}), make(chan struct{})
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				bytes.Add(max(req.ContentLength, 0))
-				if req.Method != test.method || requests.Add(1) > 1 {
-					r.ServeHTTP(w, req)
-					return
-				}
-				r.ServeHTTP(httptest.NewRecorder(), req)
-				close(answered)
-				<-release
-			}))
-			defer server.Close()
-			want := content(4, test.size)
-			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
-			write(t, path, want)
-			addTo(t, store, transfer.Upload{Path: path, To: server.URL + "/files/", ChunkSize: int64(test.chunk)})
-			client := startWorker(t, store)
-			select {
-			case <-answered:
-			case err := <-client.done:
-				t.Fatalf("the client ended with %v before it was killed", err)
-			}
-			client.kill(t)
-			close(release)
-			if err := <-startWorker(t, store).done; err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
-			wantFile(t, filepath.Join(received, "a"), want)
-			wantLeft(t, received, "a")
-			if n := bytes.Load(); n != int64(test.size) {
+			lost := func(r *http.Request) bool { return r.Method == test.method }
+			u := transfer.Upload{ChunkSize: int64(test.chunk)}
+			if n := killedBeforeAnswer(t, u, test.size, lost); n != int64(test.size) {
 				t.Errorf("%d bytes were sent of %d", n, test.size)
 			}
 		})
 	}
+}
+
+// killedBeforeAnswer uploads a file by a client that is killed before it receives the answer to the
+// first request that lost matches, and then by another one. The receiver has the file then, and
+// nothing else. It returns how many bytes were sent.
+func killedBeforeAnswer(t *testing.T, u transfer.Upload, size int, lost func(*http.Request) bool) (sent int64) {
+	t.Helper()
+	dir := t.TempDir()
+	received := filepath.Join(dir, "uploads")
+	r, err := receiver.Open(received, receiver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var matched, bytes atomic.Int64
+	answered, release := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		bytes.Add(max(req.ContentLength, 0))
+		if !lost(req) || matched.Add(1) > 1 {
+			r.ServeHTTP(w, req)
+			return
+		}
+		r.ServeHTTP(httptest.NewRecorder(), req)
+		close(answered)
+		<-release
+	}))
+	defer server.Close()
+	want := content(4, size)
+	path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
+	write(t, path, want)
+	u.Path, u.To = path, server.URL+"/files/"
+	addTo(t, store, u)
+	client := startWorker(t, store)
+	select {
+	case <-answered:
+	case err := <-client.done:
+		t.Fatalf("the client ended with %v before it was killed", err)
+	}
+	client.kill(t)
+	close(release)
+	if err := <-startWorker(t, store).done; err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	wantFile(t, filepath.Join(received, "a"), want)
+	wantLeft(t, received, "a")
+	return bytes.Load()
 }
 
 // kill kills the process, which must not have ended.

@@ -209,7 +209,7 @@ func TestB10_AnyNumberIsCounted(t *testing.T) {
 		}
 	}
 	if got := b.FreeAt(0, math.MaxInt64); got < 1<<55 {
-		t.Errorf("so many tokens are free at %d", got)
+		t.Errorf("math.MaxInt64 tokens are free at %d", got)
 	}
 }
 

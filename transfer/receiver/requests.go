@@ -21,7 +21,7 @@ func (r *requests) single(req *http.Request, lane laneRecord) (*upload, error) {
 	rec := r.fileRecord(req, lane.Length)
 	if token, ok := lane.Metadata[metaToken]; ok && !lane.Partial {
 		if !isGroup(token) {
-			return nil, refuse(statusBadRequest, "the metadata %q must be 16 to 64 letters and digits", metaToken)
+			return nil, refuse(statusBadRequest, "the metadata %q must be 16 to 64 letters, digits, - and _", metaToken)
 		}
 		rec.Group = rec.Key + "\n" + tokenGroup(token)
 		mu := &r.tokenMu[maphash.String(r.seed, token)%uint64(len(r.tokenMu))]

@@ -75,9 +75,9 @@ func (m *Machine) searchPart(s *search, lock func() error) error {
 		return err
 	}
 	m.finder.nextCandidates(s)
-	m.steps.reading.Add(1) // Close waits with closing the rows
+	m.steps.using.Add(1) // Close waits with closing the rows
 	m.steps.mu.Unlock()
-	defer m.steps.reading.Done()
+	defer m.steps.using.Done()
 	m.finder.dropMismatches(s)
 	return nil
 }

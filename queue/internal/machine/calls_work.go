@@ -61,7 +61,7 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	}
 	got, err := m.claimSteps(ctx, now, c)
 	if len(got.Tasks) > 0 {
-		defer m.steps.reading.Done()
+		defer m.steps.using.Done()
 	}
 	if err == nil {
 		// A worker must not run a task whose submission may be lost in a crash. The wait
@@ -96,7 +96,7 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 			got.mark = max(got.mark, opened)
 			if len(got.Tasks) > 0 {
 				// Close waits: the leases of a worker elsewhere outlive it, and must be recorded.
-				m.steps.reading.Add(1)
+				m.steps.using.Add(1)
 			}
 			m.steps.seal() // the step may have written rows of expired tasks
 			m.steps.mu.Unlock()

@@ -132,7 +132,7 @@ func (m *Machine) Close() error {
 	m.watchers.stop()
 	err := m.steps.endAt(nil, nil)
 	m.journal.Rest()
-	m.steps.reading.Wait()
+	m.steps.using.Wait()
 	if closing := m.journal.Close(); err == nil {
 		err = closing
 	}

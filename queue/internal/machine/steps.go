@@ -28,7 +28,7 @@ type steps struct {
 	leaseLog  *leaseLog
 	scans     *scans
 
-	reading    sync.WaitGroup // what uses the rows without the lock, goroutines too; Add is called with mu held
+	using      sync.WaitGroup // calls and goroutines that use the rows without mu; Add is called with mu held
 	mu         sync.Mutex     // guards the fields below and all parts of the machine
 	closed     bool
 	opened     uint64        // the mark of the corrections of the first call, in a step that has to wait for them; else 0
@@ -52,7 +52,7 @@ func (s *steps) begin(ctx context.Context, now time.Time) error {
 			first = first || s.corrector.opening != nil && !now.IsZero()
 			if rest := s.corrector.tick(now); rest != nil {
 				s.correcting = make(chan struct{})
-				s.reading.Add(1)
+				s.using.Add(1)
 				go s.correctRest(rest, s.journal.Seal())
 			}
 		}
@@ -192,7 +192,7 @@ func (s *steps) lockCorrected() {
 // Steps wait until all times are corrected, because otherwise they would use times of two
 // clocks; reads do not wait.
 func (s *steps) correctRest(rest *setBack, mark uint64) {
-	defer s.reading.Done()
+	defer s.using.Done()
 	for complete := false; !complete; {
 		_ = s.journal.Sync(mark, nil, nil) // setBackPart ends after an error
 		s.mu.Lock()
@@ -214,7 +214,7 @@ func (s *steps) seal() uint64 {
 	s.cascades.recordAll()
 	if start && !s.closed && s.journal.Failed() == nil {
 		s.scans.draining = true
-		s.reading.Add(1)
+		s.using.Add(1)
 		go s.drain()
 	}
 	return s.journal.Seal()
@@ -223,7 +223,7 @@ func (s *steps) seal() uint64 {
 // drain completes all queued scans, a bounded number of visits in each step. It ends when
 // no scan is left, when the machine is closed, or when rows cannot be written.
 func (s *steps) drain() {
-	defer s.reading.Done()
+	defer s.using.Done()
 	for {
 		s.lockCorrected()
 		if len(s.scans.queued) == 0 || s.closed || s.journal.Failed() != nil {

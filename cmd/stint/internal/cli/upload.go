@@ -44,8 +44,8 @@ instead, as PREFIX/NAME; two files of one NAME are refused.
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
 or a power failure, continues what was interrupted, sends nothing twice that the server
 has, and skips files that it has uploaded within the last day; a file that has changed is
-sent again, and with --again every file. What other calls with the same --dir have left continues as well, but for
-standard input.
+sent again, and with --again every file. What other calls with the same --dir have left
+continues as well, but for standard input.
 
 While it runs, stint transfers shows the uploads from another terminal, and with
 --server DIR, pause, resume, cancel, retry, why and edit work on them as on all tasks: on
@@ -287,7 +287,7 @@ func (f *uploadFlags) files(args []string) (files []string, unread []error, err 
 	err = errors.Join(err, err2)
 	unread = append(found.Unread, named.Unread...)
 	if left := append(found.Left, named.Left...); len(left) > 0 {
-		printTo(f.err, "stint: left out below directories: %d symbolic links and the like, the first of them %s\n",
+		printTo(f.err, "stint: left out below directories: %d symbolic links, sockets and devices, the first of them %s\n",
 			len(left), view.Plain(left[0]))
 	}
 	seen := make(map[string]bool)

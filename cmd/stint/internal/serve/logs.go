@@ -255,7 +255,8 @@ func (l *logs) adopt(all, unknown int) bool {
 	if !l.adopted && !l.warned {
 		l.warned = true
 		l.logger.Warn("the store does not know the tasks of some logs, which may be those of another store: they are kept "+
-			"while there is room; check --store and --dir", slog.Int("logs", unknown), slog.String("store", l.store),
+			"while there is room; check --store and --dir, or remove the logs if they are of no use",
+			slog.String("logs", l.root.Name()), slog.Int("unknown", unknown), slog.String("store", l.store),
 			slog.String("store_of_the_logs", string(owner)))
 	}
 	return l.adopted
