@@ -335,10 +335,10 @@ func killedBeforeAnswer(t *testing.T, u transfer.Upload, size int, lost func(*ht
 	if err != nil {
 		t.Fatal(err)
 	}
-	var matched, bytes atomic.Int64
+	var matched, body atomic.Int64
 	answered, release := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		bytes.Add(max(req.ContentLength, 0))
+		body.Add(max(req.ContentLength, 0))
 		if !lost(req) || matched.Add(1) > 1 {
 			r.ServeHTTP(w, req)
 			return
@@ -369,7 +369,7 @@ func killedBeforeAnswer(t *testing.T, u transfer.Upload, size int, lost func(*ht
 	}
 	wantFile(t, filepath.Join(received, "a"), want)
 	wantLeft(t, received, "a")
-	return bytes.Load()
+	return body.Load()
 }
 
 // kill kills the process, which must not have ended.
