@@ -126,6 +126,8 @@ func (c *simConn) Term(ctx context.Context) (t dbrows.Term, err error) {
 	return t, err
 }
 
+func (c *simConn) Full() error { return nil }
+
 func (c *simConn) Apply(ctx context.Context, t dbrows.Term, changes []journal.Change) error {
 	return c.call(ctx, func() error {
 		if c.id != c || c.term.Epoch != t.Epoch {

@@ -4,8 +4,8 @@
 --
 -- KEYS: leader, leases, and the rows of each letter from a to z.
 -- ARGV: format, id, name, lease in milliseconds, contact.
--- Returns leads, epoch, batch, vacant in milliseconds; or why the caller does not lead: led, name, since, left, contact;
--- type, key, type; format, format; or headless, key.
+-- Returns leads, epoch, batch, vacant in milliseconds, and what full.lua says; or why the caller does not lead: led,
+-- name, since, left, contact; type, key, type; format, format; or headless, key.
 for _, key in ipairs(KEYS) do
   local kind = redis.call('TYPE', key).ok
   if kind ~= 'hash' and kind ~= 'none' then return {'type', key, kind} end
@@ -31,6 +31,7 @@ end
 local vacant = 0 -- of new keys nothing is known: the server may have lost the former ones
 if id ~= ARGV[2] and tonumber(ends) > 0 then vacant = now - ends end
 if id ~= ARGV[2] then epoch = string.format('%.0f', epoch + 1) end
-redis.call('HSET', KEYS[1], 'format', format, 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
+local wrote = first('format', format, 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
   'contact', ARGV[5], 'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))
-return {'leads', epoch, batch, string.format('%.0f', vacant)}
+if wrote.err then return wrote end
+return {'leads', epoch, batch, string.format('%.0f', vacant), wrote[1]}

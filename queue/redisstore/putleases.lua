@@ -2,9 +2,12 @@
 -- its put, 16 hexadecimal digits; an entry of a larger put stays.
 --
 -- KEYS: leader, leases. ARGV: epoch, id, put, then slots, each with its entry.
--- Returns nothing, or epoch, id and batch if the caller does not lead.
+-- Returns epoch, id and batch if the caller does not lead, and otherwise what full.lua says.
 local leader = redis.call('HMGET', KEYS[1], 'epoch', 'id', 'batch')
 if leader[1] ~= ARGV[1] or leader[2] ~= ARGV[2] then return leader end
+
+local wrote = first('epoch', ARGV[1])
+if wrote.err then return wrote end
 
 local put = ARGV[3]
 for at = 4, #ARGV, 2 do
@@ -13,4 +16,4 @@ for at = 4, #ARGV, 2 do
     redis.call('HSET', KEYS[2], ARGV[at], put .. ARGV[at + 1])
   end
 end
-return {}
+return wrote

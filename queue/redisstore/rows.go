@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -49,6 +50,8 @@ type rows struct {
 	giveUp  func() // ends the attempts of Open
 	// existing says that Lead does not make the store if there is none.
 	existing bool
+
+	full atomic.Bool // whether the last write found the memory of the server full
 
 	calls sync.WaitGroup // of the client
 }
@@ -99,6 +102,7 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 	case "leads":
 		t, err = newTerm(words[1], words[2])
 		t.Vacant = time.Duration(number(words[3])) * time.Millisecond
+		r.full.Store(len(words) > 4)
 		return t, err
 	case "led":
 		since, left := number(words[2]), number(words[3])
@@ -176,6 +180,18 @@ func (r *rows) Apply(ctx context.Context, t dbrows.Term, changes []journal.Chang
 		args = append(args, f.set, f.removed)
 	}
 	return r.write(ctx, r.want, r.scripts.apply, t.Epoch, keys, b.append(args)...)
+}
+
+// errFull is why the store accepts no tasks.
+var errFull = errors.New(
+	"the memory of the server is full: raise maxmemory, remove other data, or cancel and purge tasks")
+
+// Full is as [dbrows.DB] says.
+func (r *rows) Full() error {
+	if r.full.Load() {
+		return errFull
+	}
+	return nil
 }
 
 // Get is as [dbrows.DB] says.

@@ -11,6 +11,11 @@ import (
 	"github.com/stintgo/stint/queue/internal/dbrows"
 )
 
+// fullSource begins all scripts that write.
+//
+//go:embed full.lua
+var fullSource string
+
 //go:embed lead.lua
 var leadSource string
 
@@ -33,9 +38,10 @@ var putLeasesSource string
 type scripts struct{ lead, renew, touch, apply, readKeys, putLeases *redis.Script }
 
 func newScripts() scripts {
+	writes := func(source string) *redis.Script { return redis.NewScript(fullSource + source) }
 	return scripts{
-		redis.NewScript(leadSource), redis.NewScript(renewSource), redis.NewScript(touchSource),
-		redis.NewScript(applySource), redis.NewScript(readKeysSource), redis.NewScript(putLeasesSource),
+		writes(leadSource), writes(renewSource), writes(touchSource),
+		writes(applySource), redis.NewScript(readKeysSource), writes(putLeasesSource),
 	}
 }
 
@@ -95,8 +101,12 @@ func (r *rows) write(
 	ctx context.Context, replicas int, s *redis.Script, epoch uint32, keys []string, args ...any,
 ) error {
 	answer, err := r.run(ctx, replicas, s, keys, args...)
-	if err != nil || len(answer) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(answer) < 3 { // not epoch, id and batch
+		r.full.Store(len(answer) > 0)
+		return nil
 	}
 	words := texts(answer)
 	if words[0] == "" {

@@ -2,5 +2,8 @@
 --
 -- KEYS: leader. Returns epoch, id and batch.
 local leader = redis.call('HMGET', KEYS[1], 'epoch', 'id', 'batch')
-if leader[1] then redis.call('HSET', KEYS[1], 'epoch', leader[1]) end
+if not leader[1] then return leader end
+
+local wrote = first('epoch', leader[1])
+if wrote.err then return wrote end
 return leader

@@ -79,6 +79,9 @@ type DB interface {
 	// server must have the term {t.Epoch, t.Batch - 1}; otherwise Apply returns an error. No
 	// two changes have the same key.
 	Apply(ctx context.Context, t Term, changes []journal.Change) error
+	// Full returns why new tasks must not be accepted, nil if they may: the last write has found
+	// that the server has no room for them, and was made nevertheless. It does not block.
+	Full() error
 	// Get returns the value of a key, nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
 	// ReadKeys returns the values of the first of keys, nil for those without, in one round

@@ -63,6 +63,7 @@ type Rows struct {
 	// until is when the lease ends, if the server has answered no later renewal.
 	until atomic.Pointer[time.Time]
 	open  atomic.Bool // the machine is open: it is locked while it reads
+	full  atomic.Bool // that the server has no room was logged
 
 	stall  stall.Stall
 	health health
@@ -96,6 +97,7 @@ func Open(ctx context.Context, db DB, cfg Config) (*Rows, error) {
 		r.abort(queue.ErrClosed)
 		return nil, errors.Join(err, db.Close())
 	}
+	r.logFull()
 	r.calls.Go(r.renew) // from now on: to read the clock may take most of the lease
 	if err := r.try(within, r.readClock); err != nil {
 		return nil, errors.Join(err, r.Close()) //nolint:contextcheck // which ends the lease, though ctx may have ended
@@ -179,7 +181,7 @@ func (r *Rows) whileLocked() (context.Context, context.CancelFunc) {
 	switch {
 	case !r.open.Load():
 		return r.ctx, func() {}
-	case r.Room() != nil:
+	case r.blocked() != nil:
 		limit = stalledRead
 	}
 	return context.WithTimeout(r.ctx, limit)
@@ -200,9 +202,13 @@ func (r *Rows) Lost() <-chan struct{} { return r.lost }
 // long that callers must not wait for it.
 func (r *Rows) Stalled() <-chan struct{} { return r.stall.Channel() }
 
-// Room returns why callers must not wait for a write, or nil: this process does not lead,
+// Room returns why no tasks are accepted, or nil: callers must not wait for a write, or the
+// server has no room for more.
+func (r *Rows) Room() error { return cmp.Or(r.blocked(), r.db.Full()) }
+
+// blocked returns why callers must not wait for a write, or nil: this process does not lead,
 // or the server has been blocking a call for [stall.AnswerWithin].
-func (r *Rows) Room() error {
+func (r *Rows) blocked() error {
 	select {
 	case <-r.ctx.Done():
 		return r.ended()
@@ -483,8 +489,20 @@ func (r *Rows) renewOnce(c *call) {
 	case err == nil:
 		r.leadsFrom(sent)
 		c.succeed()
+		r.logFull()
 	case r.until.Load().Before(sent.Add(r.cfg.Lease)): // a later renewal has not succeeded
 		c.fail(fmt.Errorf("renew the lease of the leader: %w", err))
+	}
+}
+
+// logFull logs when the server has no room for more tasks, and when it has some again.
+func (r *Rows) logFull() {
+	switch why := r.db.Full(); {
+	case why != nil && r.full.CompareAndSwap(false, true):
+		r.cfg.Logger.Warn("the database has no room: new tasks are refused, and the others go on",
+			slog.String("server", r.cfg.Server), slog.Any("error", why))
+	case why == nil && r.full.CompareAndSwap(true, false):
+		r.cfg.Logger.Info("the database has room again", slog.String("server", r.cfg.Server))
 	}
 }
 

@@ -244,6 +244,8 @@ func (c *connection) Term(ctx context.Context) (dbrows.Term, error) {
 	return ask(ctx, c, opTerm, func() (dbrows.Term, error) { return c.term, nil })
 }
 
+func (c *connection) Full() error { return nil }
+
 func (c *connection) Apply(ctx context.Context, t dbrows.Term, changes []journal.Change) error {
 	return c.call(ctx, opApply, func() error {
 		if c.id != c || c.term != (dbrows.Term{Epoch: t.Epoch, Batch: t.Batch - 1}) {
