@@ -185,6 +185,7 @@ func TestC4_LimitRefuses(t *testing.T) {
 		"set --queue q --key k --pending 3":          "one key has no limit pending",
 		"set --all --key k --rate 3/s":               "rate is no limit over all queues",
 		"unset --queue q speed":                      `"speed" is no limit: give running`,
+		"unset --queue q key-burst":                  `"key-burst" is part of a limit: name key-rate`,
 		"unset running":                              "by one of --queue NAME, --each or --all",
 		"unset --queue q running":                    "stint limit ls lists the limits",
 		"raise":                                      "is not a command of stint limit",

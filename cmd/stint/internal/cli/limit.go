@@ -284,6 +284,8 @@ func (s *limitScope) field(name string) (queue.Field, error) {
 	case !known && s.all:
 		return "", fmt.Errorf("%s is no limit over all queues: running and per-key are; the others are set for a "+
 			"--queue, or for --each", name)
+	case !known && strings.HasSuffix(name, "burst"):
+		return "", fmt.Errorf("%q is part of a limit: name %s", name, strings.TrimSuffix(name, "burst")+"rate")
 	case !known:
 		return "", fmt.Errorf("%q is no limit: give running, rate, per-key, key-rate, pending or cap", name)
 	case s.key != "" && name != "running" && (name != "rate" || s.all):
