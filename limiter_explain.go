@@ -47,7 +47,7 @@ func (l Limiter) Why(n int64) []Reason {
 		w.ofKey.AloneAt = c.keys.FreeAt(at, l.key, n)
 		w.ofKey.ahead = ahead(l.tier.index(), func(t int) int { return c.keys.Queued(l.key, t) })
 	}
-	seen := c.lookAt(at)
+	seen := c.momentAt(at)
 	return seen.reasons(&w)
 }
 
@@ -81,7 +81,7 @@ type waiter struct {
 }
 
 // waiting returns the callers that wait, and the state that explains their waits.
-func (l *limiter) waiting() ([]waiter, look) {
+func (l *limiter) waiting() ([]waiter, moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.catchUp()
@@ -108,7 +108,7 @@ func (l *limiter) waiting() ([]waiter, look) {
 			all = append(all, w)
 		}
 	}
-	return all, l.lookAt(at)
+	return all, l.momentAt(at)
 }
 
 // places yields the entries of a queue in its order, each with the counts of those before it.
@@ -142,17 +142,17 @@ func ahead(t int, queued func(t int) int) (all [Tiers]int) {
 	return all
 }
 
-// look is the state of a limiter at one moment that explains the waits for it.
-type look struct {
+// moment is the state of a limiter at one moment that explains the waits for it.
+type moment struct {
 	start  time.Time // of the limiter's clock
 	now    int64
 	holds  int64        // tokens, of the limiter's own
 	shared *BucketUsage // nil if there is none
 }
 
-// lookAt needs the lock.
-func (l *limiter) lookAt(now int64) look {
-	seen := look{start: l.start, now: now, holds: l.bucket.Tokens(now)}
+// momentAt needs the lock.
+func (l *limiter) momentAt(now int64) moment {
+	seen := moment{start: l.start, now: now, holds: l.bucket.Tokens(now)}
 	if l.shared != nil {
 		usage := l.shared.bucket.Usage()
 		seen.shared = &usage
@@ -160,10 +160,10 @@ func (l *limiter) lookAt(now int64) look {
 	return seen
 }
 
-func (s *look) time(at int64) time.Time { return s.start.Add(time.Duration(at)) }
+func (s *moment) time(at int64) time.Time { return s.start.Add(time.Duration(at)) }
 
 // explain describes a caller that waits.
-func (s *look) explain(w *waiter) LimiterWaiting {
+func (s *moment) explain(w *waiter) LimiterWaiting {
 	p, freeAt := &w.overall, w.overall.FreeAt
 	if w.key != "" {
 		p, freeAt = &w.ofKey, max(freeAt, w.ofKey.FreeAt)
@@ -185,7 +185,7 @@ func (s *look) explain(w *waiter) LimiterWaiting {
 
 // reasons returns which entries go first and how many tokens are missing: of the key, of the
 // limiter, and of the shared bucket.
-func (s *look) reasons(w *waiter) (all []Reason) {
+func (s *moment) reasons(w *waiter) (all []Reason) {
 	if w.key != "" {
 		all = s.short(all, w.key, &w.ofKey, w.holds)
 	}
@@ -201,7 +201,7 @@ func (s *look) reasons(w *waiter) (all []Reason) {
 
 // short appends the reasons of one queue, of the limiter or of a key, whose bucket has holds
 // tokens. An entry that needs no tokens waits only for the entries before it in its tier.
-func (s *look) short(all []Reason, key string, p *place, holds int64) []Reason {
+func (s *moment) short(all []Reason, key string, p *place, holds int64) []Reason {
 	if p.ahead != [Tiers]int{} && (p.Asked > 0 || p.ahead[p.Tier] > 0) {
 		all = append(all, Reason{Code: CodeBehind, Key: key, Ahead: p.ahead})
 	}

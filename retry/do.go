@@ -112,7 +112,7 @@ type runner struct {
 // failed decides what follows an attempt that returned err. It returns nil after
 // the wait for the next attempt, or the error that Do ends with.
 func (r *runner) failed(ctx context.Context, err error) error {
-	delay, end := r.judge(ctx, err)
+	delay, end := r.decide(ctx, err)
 	if r.cfg.OnFailure != nil {
 		r.cfg.OnFailure(Failure{Attempt: r.attempt, Err: err, Delay: delay, Final: end != nil})
 	}
@@ -125,9 +125,9 @@ func (r *runner) failed(ctx context.Context, err error) error {
 	return nil
 }
 
-// judge returns the delay before the next attempt, or the error that Do ends
+// decide returns the delay before the next attempt, or the error that Do ends
 // with.
-func (r *runner) judge(ctx context.Context, err error) (time.Duration, error) {
+func (r *runner) decide(ctx context.Context, err error) (time.Duration, error) {
 	if IsPermanent(err) {
 		return 0, err
 	}

@@ -5,7 +5,7 @@
 //
 // The bucket is virtual scheduling (the generic cell rate algorithm, ITU-T
 // I.371), turned from time into tokens. Two counts that only grow describe it:
-// the tokens earned since the beginning, which is a [line] over time, and the
+// the tokens earned since the beginning, which is a [curve] over time, and the
 // tokens spent. What it holds is the difference, and an idle bucket that would
 // hold more than its capacity raises the count spent. Tokens are integers, so
 // nothing drifts however small the rate or the amount. And because the count
@@ -73,18 +73,18 @@ const flagQueued = math.MinInt64
 // waits or the bucket has a source, and only the holder of the lock changes the
 // word.
 type Bucket struct {
-	line   atomic.Pointer[line] // frozen while the rate is being changed
-	credit atomic.Int64         // tokens kept past the capacity, see spill
-	until  atomic.Int64         // when they end
-	_      [40]byte             // read by all; word is written by all
+	curve  atomic.Pointer[curve] // frozen while the rate is being changed
+	credit atomic.Int64          // tokens kept past the capacity, see spill
+	until  atomic.Int64          // when they end
+	_      [40]byte              // read by all; word is written by all
 
 	word atomic.Int64 // tokens spent, and flagQueued
 	_    [56]byte
 
 	// All below is guarded by the caller's lock.
 
-	current  *line // what line holds between changes
-	frozen   line  // at this line no call takes anything
+	current  *curve // what curve holds between changes
+	frozen   curve  // on this curve no call takes anything
 	tiers    [Tiers]tier
 	occupied uint8 // a bit for each tier in which an entry waits
 	queued   int
@@ -101,10 +101,10 @@ type Bucket struct {
 // Init makes b a full bucket, at a rate within [MinRate] and [MaxRate] tokens a
 // second, with a capacity from 1 to [MaxCapacity] tokens, as of time 0.
 func (b *Bucket) Init(rate float64, capacity int64) {
-	b.current = newLine(rate, capacity)
+	b.current = newCurve(rate, capacity)
 	b.current.base = capacity
 	b.frozen.capacity = -1
-	b.line.Store(b.current)
+	b.curve.Store(b.current)
 }
 
 // Look and Claim are the common case of [Bucket.Take], in two halves that are
@@ -117,7 +117,7 @@ func (b *Bucket) Init(rate float64, capacity int64) {
 // can, because of the flag's place; so does one that is frozen, for which no
 // amount is both at least 0 and at most its capacity.
 func (b *Bucket) Look(now, n int64) (spent int64, enough bool) {
-	at, spent := b.line.Load(), b.word.Load()
+	at, spent := b.curve.Load(), b.word.Load()
 	holds := at.earned(now) - spent
 	return spent, n <= holds && holds <= at.capacity
 }
@@ -131,12 +131,12 @@ func (b *Bucket) Claim(spent, n int64) bool {
 // Take takes n ≥ 0 tokens if the bucket holds them and no entry waits. A debt is
 // no obstacle to taking none. It neither blocks nor allocates.
 //
-// The clock must have been read before the call. Then a line that is still in
-// place held at that time, since a change of rate takes it away before it reads
+// The clock must have been read before the call. Then a curve that is still in
+// place was so at that time, since a change of rate takes it away before it reads
 // the clock, and no tokens are counted at a rate that had ended.
 func (b *Bucket) Take(now, n int64) Verdict {
 	for {
-		at := b.line.Load()
+		at := b.curve.Load()
 		if at == &b.frozen {
 			return Changing
 		}
@@ -162,7 +162,7 @@ func (b *Bucket) Take(now, n int64) Verdict {
 // credit. The common case needs no look at the credit, as nothing overflows. A
 // caller may see its amount and its end from two different wakes; neither
 // amount exceeds what LateMax earns.
-func (b *Bucket) spill(at *line, now, earned, spent int64) int64 {
+func (b *Bucket) spill(at *curve, now, earned, spent int64) int64 {
 	holds := at.capacity
 	if now < b.until.Load() {
 		holds += b.credit.Load()
@@ -196,23 +196,23 @@ func (b *Bucket) Queued(t int) int { return b.tiers[t].count }
 
 // Freeze begins a change of rate or capacity: no lock-free caller takes tokens
 // until [Bucket.Set] has ended it. The clock is read between the two.
-func (b *Bucket) Freeze() { b.line.Store(&b.frozen) }
+func (b *Bucket) Freeze() { b.curve.Store(&b.frozen) }
 
 // Set ends a change of rate and capacity that [Bucket.Freeze] began. What the
 // bucket holds stays as it is, but for what overflows a smaller capacity.
 func (b *Bucket) Set(now int64, rate float64, capacity int64) {
 	b.settle(now)
-	next := newLine(rate, capacity)
+	next := newCurve(rate, capacity)
 	next.follow(b.current, now)
 	b.adopt(now, next)
 }
 
-// adopt puts another line in place, of which the tokens earned by now are those of the
+// adopt puts another curve in place, of which the tokens earned by now are those of the
 // current one.
-func (b *Bucket) adopt(now int64, next *line) {
+func (b *Bucket) adopt(now int64, next *curve) {
 	b.current = next
 	b.Advance(now)
-	b.line.Store(next)
+	b.curve.Store(next)
 }
 
 // settle accounts for everything up to now at the rate that held until now. In

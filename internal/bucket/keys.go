@@ -20,9 +20,9 @@ import (
 // [Keys.Granted].
 type Keys struct {
 	shared  *Bucket
-	line    *line // of each key
-	limited bool  // else a key's bucket is always full
-	now     int64 // of the operation that is under way
+	curve   *curve // of each key
+	limited bool   // else a key's bucket is always full
+	now     int64  // of the operation that is under way
 
 	table   table
 	due     dueHeap // of keys for which an entry waits
@@ -65,18 +65,18 @@ type claim struct {
 // Init makes k the keys of a shared bucket, each without a limit.
 func (k *Keys) Init(shared *Bucket) {
 	k.shared = shared
-	k.line = keyLine(0, 0)
+	k.curve = keyCurve(0, 0)
 	k.table.sweepAt = Never
 }
 
-// keyLine returns the line of a key's bucket, with a rate of 0 for no limit. Its tokens
+// keyCurve returns the curve of a key's bucket, with a rate of 0 for no limit. Its tokens
 // begin where those of the largest bucket end, so that a bucket of any capacity that is
 // full has spent no negative number of tokens.
-func keyLine(rate float64, capacity int64) *line {
+func keyCurve(rate float64, capacity int64) *curve {
 	if rate == 0 {
 		rate, capacity = MaxRate, MaxCapacity
 	}
-	l := newLine(rate, capacity)
+	l := newCurve(rate, capacity)
 	l.base = MaxCapacity
 	return l
 }
@@ -86,8 +86,8 @@ func keyLine(rate float64, capacity int64) *line {
 // key that is full and for which no entry waits is full at the new capacity.
 func (k *Keys) Set(now int64, rate float64, capacity int64) {
 	k.now = now
-	next := keyLine(rate, capacity)
-	next.follow(k.line, now)
+	next := keyCurve(rate, capacity)
+	next.follow(k.curve, now)
 	for _, known := range k.table.order {
 		switch {
 		case known.queue != nil:
@@ -96,7 +96,7 @@ func (k *Keys) Set(now int64, rate float64, capacity int64) {
 			known.spent = 0 // full at any capacity
 		}
 	}
-	k.line, k.limited = next, rate != 0
+	k.curve, k.limited = next, rate != 0
 	for _, q := range slices.Clone(k.due) {
 		q.bucket.adopt(now, next)
 		k.settle(q)
@@ -107,7 +107,9 @@ func (k *Keys) Set(now int64, rate float64, capacity int64) {
 }
 
 // Rate returns the rate of each key in tokens a second, and its capacity in tokens.
-func (k *Keys) Rate() (tokensPerSecond float64, capacity int64) { return k.line.rate, k.line.capacity }
+func (k *Keys) Rate() (tokensPerSecond float64, capacity int64) {
+	return k.curve.rate, k.curve.capacity
+}
 
 // Take takes n ≥ 0 tokens of a key and of the shared bucket if both hold them and no
 // entry waits for either.
@@ -118,7 +120,7 @@ func (k *Keys) Take(now int64, name string, n int64) bool {
 		return false
 	}
 	spent := k.spent(known)
-	if n > 0 && k.line.earned(now)-spent < n || !k.takeShared(n) {
+	if n > 0 && k.curve.earned(now)-spent < n || !k.takeShared(n) {
 		return false
 	}
 	if k.limited && n > 0 {
@@ -225,7 +227,7 @@ func (k *Keys) open(now int64, name string) *keyQueue {
 		q = &keyQueue{keys: k}
 	}
 	q.key, known.queue = known, q
-	q.bucket.revive(k.line, spent, q)
+	q.bucket.revive(k.curve, spent, q)
 	q.due = Never
 	heap.Push(&k.due, q)
 	return q
@@ -276,8 +278,8 @@ func (k *Keys) spent(known *key) int64 {
 }
 
 func (k *Keys) spill(now, spent int64) int64 {
-	return max(spent, k.line.earned(now)-k.line.capacity)
+	return max(spent, k.curve.earned(now)-k.curve.capacity)
 }
 
 // fullAt returns when a key that no entry waits for is full.
-func (k *Keys) fullAt(known *key) int64 { return k.line.when(known.spent + k.line.capacity) }
+func (k *Keys) fullAt(known *key) int64 { return k.curve.when(known.spent + k.curve.capacity) }

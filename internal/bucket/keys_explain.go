@@ -14,7 +14,7 @@ func (k *Keys) Earliest(now int64, name string, t int, n int64) int64 {
 // VacantAt returns when [Keys.Take] could take n ≥ 0 tokens at the earliest, as
 // [Bucket.VacantAt] does.
 func (k *Keys) VacantAt(now int64, name string, n int64) int64 {
-	if n > k.line.capacity {
+	if n > k.curve.capacity {
 		return Never
 	}
 	own := k.ask(now, name, func(b *Bucket) int64 { return b.VacantAt(now, n) }, n)
@@ -32,7 +32,7 @@ func (k *Keys) Tokens(now int64, name string) int64 {
 	if known := k.table.keys[name]; known != nil && known.queue != nil {
 		return known.queue.bucket.Tokens(now)
 	}
-	return k.line.earned(now) - k.spent(k.table.keys[name])
+	return k.curve.earned(now) - k.spent(k.table.keys[name])
 }
 
 // ask returns a time that depends on what a key's bucket holds: what its bucket says, or
@@ -49,7 +49,7 @@ func (k *Keys) ask(now int64, name string, bucketSays func(*Bucket) int64, n int
 	if n == 0 {
 		return now // a debt is no obstacle
 	}
-	return max(k.line.when(k.spent(known)+min(n, maxTokens)), now)
+	return max(k.curve.when(k.spent(known)+min(n, maxTokens)), now)
 }
 
 // Queued returns how many wait in a tier for a key.

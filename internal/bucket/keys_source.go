@@ -76,10 +76,10 @@ func (b *Bucket) restore(now, n int64) {
 
 // revive makes b a bucket that no entry waits for and that has spent some tokens. It may
 // have been used before, up to when its last entry left.
-func (b *Bucket) revive(at *line, spent int64, source Source) {
+func (b *Bucket) revive(at *curve, spent int64, source Source) {
 	b.frozen.capacity = -1
 	b.source, b.keyed, b.current, b.spent = source, true, at, spent
-	b.line.Store(at)
+	b.curve.Store(at)
 	b.word.Store(spent | flagQueued)
 }
 

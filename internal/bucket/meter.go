@@ -9,12 +9,12 @@ const Never = Forever
 // elsewhere, in memory that processes share or in a database. It is immutable: its
 // methods compute the next count from the time and the present count. The bucket was
 // full at time 0.
-type Meter struct{ line }
+type Meter struct{ curve }
 
 // NewMeter returns the meter of a rate within [MinRate] and [MaxRate] tokens a
 // second, and a capacity from 1 to [MaxCapacity] tokens.
 func NewMeter(rate float64, capacity int64) Meter {
-	m := Meter{*newLine(rate, capacity)}
+	m := Meter{*newCurve(rate, capacity)}
 	m.base = capacity
 	return m
 }

@@ -98,8 +98,8 @@ func TestB10_RateSurvivesManyChanges(t *testing.T) {
 	}
 }
 
-// TestB10_FreeAtIsTheFirstNanosecond checks the inverse of the line against
-// the line.
+// TestB10_FreeAtIsTheFirstNanosecond checks the inverse of the curve against
+// the curve.
 func TestB10_FreeAtIsTheFirstNanosecond(t *testing.T) {
 	rng := seeded.Rand(t)
 	for range 20_000 {

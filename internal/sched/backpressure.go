@@ -81,7 +81,7 @@ func (b *backpressure) admit(running int) bool {
 	x := n.Value
 	b.log.Keys().Finish(x.Key)
 	x.brings.enqueue(b.e)
-	b.e.news.granted.append(x)
+	b.e.decided.granted.append(x)
 	return true
 }
 
@@ -100,7 +100,7 @@ func (b *backpressure) refuse(why func(weight int) error) {
 		if err := why(int(n.Value.Weight)); err != nil {
 			b.log.Remove(n)
 			n.Value.err = err
-			b.e.news.granted.append(n.Value)
+			b.e.decided.granted.append(n.Value)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (m *combiner) combine() {
 		following := x.link
 		x.link = nil
 		if x.arrive() {
-			m.c.news.granted.append(x)
+			m.c.decided.granted.append(x)
 		}
 		x = following
 	}

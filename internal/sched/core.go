@@ -28,10 +28,10 @@ type core struct {
 	// futures, and is never held together with that of another engine.
 	mu        spinMutex
 	queue     queue
-	news      news    // decisions to act on when the lock is released
-	volunteer *worker // the worker that calls dispatch and can run one job, or nil
-	claimant  *entry  // the waiter whose goroutine calls dispatch, or nil
-	workers   int     // goroutines that run jobs or publish their outcomes
+	decided   decisions // decisions to act on when the lock is released
+	volunteer *worker   // the worker that calls dispatch and can run one job, or nil
+	claimant  *entry    // the waiter whose goroutine calls dispatch, or nil
+	workers   int       // goroutines that run jobs or publish their outcomes
 	suspended suspendedFuncs
 	blocked   backpressure
 	shared    sharing
@@ -85,7 +85,7 @@ const maxRounds = 64
 // decisions made since it was taken. An operation deferred after that is performed by the
 // goroutine that defers it, or here.
 func (c *core) unlock() {
-	if c.news.none() && c.combiner.empty() {
+	if c.decided.none() && c.combiner.empty() {
 		c.mu.Unlock()
 		if c.combiner.empty() || !c.mu.TryLock() {
 			return
@@ -99,11 +99,11 @@ func (c *core) unlockAndAct() {
 	var refused []refusal // published last: that waits for functions of the user's
 	for rounds := 0; ; rounds++ {
 		c.combiner.combine()
-		if c.news.none() {
+		if c.decided.none() {
 			c.mu.Unlock()
 		} else {
-			what := c.news
-			c.news = news{}
+			what := c.decided
+			c.decided = decisions{}
 			c.mu.Unlock()
 			refused = append(refused, what.refused...)
 			what.deliver(c.engine)

@@ -187,12 +187,12 @@ func (c *core) start(p piece) {
 	case p.x != nil && p.x == c.claimant:
 		c.claimant = nil // it does not have to be woken
 	case j.Job == nil:
-		c.news.granted.append(p.x)
+		c.decided.granted.append(p.x)
 	case c.volunteer != nil:
 		c.volunteer.job, c.volunteer = j, nil
 	default:
 		c.waking.Store(true)
-		c.news.starting = append(c.news.starting, j)
+		c.decided.starting = append(c.decided.starting, j)
 	}
 }
 
@@ -202,17 +202,17 @@ func (c *core) refuse(p piece, err error) {
 	if !p.isJob() {
 		c.queue.remove(p)
 		p.x.err = err
-		c.news.granted.append(p.x)
+		c.decided.granted.append(p.x)
 		return
 	}
 	c.workers++ // until its error is published
 	if p.x != nil {
-		c.news.refused = append(c.news.refused, refusal{job{Job: p.x.job, group: p.x.group}, err})
+		c.decided.refused = append(c.decided.refused, refusal{job{Job: p.x.job, group: p.x.group}, err})
 		c.queue.remove(p)
 		p.x.recycle()
 		return
 	}
-	c.news.refused = append(c.news.refused, refusal{p.it.asJob(), err})
+	c.decided.refused = append(c.decided.refused, refusal{p.it.asJob(), err})
 	c.queue.remove(p)
 }
 

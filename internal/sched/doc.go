@@ -10,7 +10,7 @@
 //	entry.go         work that needs more than an item: a waiting goroutine, a key, several slots
 //	engine.go        the Engine: limits, pause, close
 //	core.go          its lock, and what happens when the lock is released
-//	news.go          decisions that are acted on then
+//	decisions.go     decisions that are acted on then
 //	dispatch.go      how free slots are given out
 //	take.go          goroutines that wait for slots, and release them
 //	submit.go        a job, from its arrival to its place in the queue

@@ -81,7 +81,7 @@ func (e *Engine) startWaiting() {
 		if w.job.Job == nil {
 			return
 		}
-		e.news.starting = append(e.news.starting, w.job)
+		e.decided.starting = append(e.decided.starting, w.job)
 	}
 }
 

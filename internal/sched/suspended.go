@@ -51,5 +51,5 @@ func (l *suspendedFuncs) resume(x *entry) {
 	l.resumes = slices.Delete(l.resumes, i, i+1)
 	l.e.queue.log().Keys().Admit(x.Key)
 	l.e.holders.begin(x)
-	l.e.news.granted.append(x)
+	l.e.decided.granted.append(x)
 }

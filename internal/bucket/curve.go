@@ -16,8 +16,8 @@ const (
 // MaxCapacity is the largest bucket, in tokens.
 const MaxCapacity = 1 << 56
 
-// Forever is the time from the origin, in nanoseconds (nine years), that line.when
-// returns for tokens that are earned later than a line can count.
+// Forever is the time from the origin, in nanoseconds (nine years), that curve.when
+// returns for tokens that are earned later than a curve can count.
 const Forever int64 = 1 << 58
 
 const (
@@ -32,9 +32,9 @@ const (
 	maxTokens = 1 << 61
 )
 
-// line is the number of tokens earned since the limiter began, as a straight
-// line over time: base at origin, and rate tokens a second from there. A change
-// of rate begins another line where this one stands, so the count of tokens
+// curve is the number of tokens earned since the limiter began, as a function of
+// time: base at origin, and rate tokens a second from there. A change of rate
+// begins another curve at the present value of this one, so the count of tokens
 // spent, which is compared with it, never has to be rewritten.
 //
 // The slope is mult / 2^(64+shift) tokens per 2^-timeBits nanoseconds, with 64
@@ -43,8 +43,8 @@ const (
 // token in all that can be counted. One wide multiplication evaluates it without
 // a division and without a rounding error that could add up.
 //
-// A line is immutable.
-type line struct {
+// A curve is immutable.
+type curve struct {
 	base   int64  // tokens at the origin
 	origin int64  // nanoseconds
 	mult   uint64 // in [2⁶³, 2⁶⁴)
@@ -54,10 +54,10 @@ type line struct {
 	rate     float64
 }
 
-// newLine returns the line of a rate within MinRate … MaxRate.
-func newLine(rate float64, capacity int64) *line {
+// newCurve returns the curve of a rate within MinRate … MaxRate.
+func newCurve(rate float64, capacity int64) *curve {
 	mult, shift := slope(rate)
-	return &line{
+	return &curve{
 		mult:     mult,
 		shift:    shift,
 		capacity: capacity,
@@ -83,31 +83,31 @@ func slope(rate float64) (mult uint64, shift uint) {
 	return mult, uint(scale - exp + 53 - (64 - timeBits))
 }
 
-// earned returns the tokens earned by now. A time before the line's origin was
+// earned returns the tokens earned by now. A time before the curve's origin was
 // read before a change of rate and compared after it: the tokens of the origin
 // have been earned by then.
-func (l *line) earned(now int64) int64 {
-	tokens, _ := bits.Mul64(uint64(max(now-l.origin, 0))<<timeBits, l.mult)
-	return l.base + int64(tokens>>(l.shift&63))
+func (c *curve) earned(now int64) int64 {
+	tokens, _ := bits.Mul64(uint64(max(now-c.origin, 0))<<timeBits, c.mult)
+	return c.base + int64(tokens>>(c.shift&63))
 }
 
 // when returns the first nanosecond at which tokens have been earned, exactly,
 // or a time [Forever] past the origin.
-func (l *line) when(tokens int64) int64 {
-	short := uint64(max(tokens-l.base, 0))
-	scale := 64 - timeBits + int(l.shift)
+func (c *curve) when(tokens int64) int64 {
+	short := uint64(max(tokens-c.base, 0))
+	scale := 64 - timeBits + int(c.shift)
 	if bits.Len64(short)+scale > 127 {
-		return l.origin + Forever
+		return c.origin + Forever
 	}
 	hi, lo := shiftLeft(short, uint(scale))
-	if hi >= l.mult {
-		return l.origin + Forever
+	if hi >= c.mult {
+		return c.origin + Forever
 	}
-	span, rest := bits.Div64(hi, lo, l.mult)
+	span, rest := bits.Div64(hi, lo, c.mult)
 	if rest > 0 {
 		span++
 	}
-	return l.origin + int64(min(span, uint64(Forever)))
+	return c.origin + int64(min(span, uint64(Forever)))
 }
 
 // shiftLeft returns x << n as 128 bits, for n up to 127.
@@ -118,23 +118,23 @@ func shiftLeft(x uint64, n uint) (hi, lo uint64) {
 	return x >> (64 - n), x << n
 }
 
-// follow moves the line to where before stands at now. The fraction of a token
+// follow moves the curve so that its value at now is that of before. The fraction of a token
 // that before has earned by then moves the origin back by the time that it
 // takes at the new rate: without that, changing a slow rate often would earn
 // nothing at all. What is lost is less than a nanosecond's worth.
-func (l *line) follow(before *line, now int64) {
-	l.base = before.earned(now)
-	perNano := math.Ldexp(float64(l.mult), timeBits-64-int(l.shift))
+func (c *curve) follow(before *curve, now int64) {
+	c.base = before.earned(now)
+	perNano := math.Ldexp(float64(c.mult), timeBits-64-int(c.shift))
 	back := int64(before.fraction(now) / perNano)
-	for l.origin = now - back; l.earned(now) > l.base; {
-		l.origin++ // the division above may have rounded up
+	for c.origin = now - back; c.earned(now) > c.base; {
+		c.origin++ // the division above may have rounded up
 	}
 }
 
 // fraction returns the part of a token, in [0, 1], that has been earned at now
 // past the whole ones.
-func (l *line) fraction(now int64) float64 {
-	hi, lo := bits.Mul64(uint64(max(now-l.origin, 0))<<timeBits, l.mult)
-	hi &= 1<<(l.shift&63) - 1
-	return math.Ldexp(float64(hi)+math.Ldexp(float64(lo), -64), -int(l.shift))
+func (c *curve) fraction(now int64) float64 {
+	hi, lo := bits.Mul64(uint64(max(now-c.origin, 0))<<timeBits, c.mult)
+	hi &= 1<<(c.shift&63) - 1
+	return math.Ldexp(float64(hi)+math.Ldexp(float64(lo), -64), -int(c.shift))
 }

@@ -1,8 +1,8 @@
 package sched
 
-// news is the decisions taken under the lock that are acted on without it: waking or
-// starting a goroutine takes far longer than deciding.
-type news struct {
+// decisions are made under the lock, and acted on without it: waking or starting a
+// goroutine takes far longer than deciding.
+type decisions struct {
 	granted  entryQueue // goroutines that continue, with a slot or an error
 	starting []job      // jobs that get a worker
 	refused  []refusal  // jobs that will not run
@@ -13,11 +13,13 @@ type refusal struct {
 	err error
 }
 
-func (n *news) none() bool { return n.granted.first == nil && n.starting == nil && n.refused == nil }
+func (d *decisions) none() bool {
+	return d.granted.first == nil && d.starting == nil && d.refused == nil
+}
 
 // deliver wakes goroutines and starts workers.
-func (n *news) deliver(e *Engine) {
-	for x := n.granted.first; x != nil; {
+func (d *decisions) deliver(e *Engine) {
+	for x := d.granted.first; x != nil; {
 		following, sleeps := x.link, x.sleeps // read before x.ready: the goroutine recycles x
 		x.link = nil
 		x.ready <- struct{}{}
@@ -26,7 +28,7 @@ func (n *news) deliver(e *Engine) {
 		}
 		x = following
 	}
-	for _, j := range n.starting {
+	for _, j := range d.starting {
 		go e.work(j)
 	}
 }
