@@ -16,12 +16,12 @@ type Attempt struct {
 	// Task is the task as it was when it was claimed. The handler may change it.
 	Task
 
-	lease leaseOf
-	until time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
-	slow  *slowdown // of the session; nil if there is none
-	round uint64    // of slow, when the attempt began
-	beat  func()    // triggers a heartbeat; nil without a session
-	queue *Queue    // nil without a session
+	lease        leaseOf
+	until        time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
+	slow         *slowdown // of the session; nil if there is none
+	round        uint64    // of slow, when the attempt began
+	heartbeatNow func()    // triggers a heartbeat; nil without a session
+	queue        *Queue    // nil without a session
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called
@@ -75,7 +75,7 @@ func (a *Attempt) Sync(ctx context.Context) error {
 	a.mu.Lock()
 	saved := a.saved
 	a.mu.Unlock()
-	for beat := a.beat; ; beat = nil {
+	for beat := a.heartbeatNow; ; beat = nil {
 		more := a.unstored(saved)
 		if more == nil {
 			return nil
@@ -96,7 +96,7 @@ func (a *Attempt) Sync(ctx context.Context) error {
 func (a *Attempt) unstored(saved int) <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.beat == nil || a.stored >= saved {
+	if a.heartbeatNow == nil || a.stored >= saved {
 		return nil
 	}
 	if a.more == nil {

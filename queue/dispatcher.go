@@ -73,14 +73,14 @@ func (s *session) dispatch(ctx context.Context, name string) {
 		select {
 		case <-d.more:
 		case <-slow:
-			d.giveBack(d.overdue(s.q.clock.Now()))
+			d.release(d.overdue(s.q.clock.Now()))
 		case <-ready:
 			if d.lookUnlessFailed() {
 				poll = s.q.clock.Now().Add(s.q.cfg.Poll)
 			}
 		case <-wake.C:
 			now = s.q.clock.Now()
-			d.giveBack(d.overdue(now))
+			d.release(d.overdue(now))
 			if d.due(now, poll) {
 				d.look()
 				poll = now.Add(s.q.cfg.Poll)
@@ -88,7 +88,7 @@ func (s *session) dispatch(ctx context.Context, name string) {
 		case <-ctx.Done():
 		}
 	}
-	d.giveBack(d.stop())
+	d.release(d.stop())
 }
 
 // look makes the next runner claim, whatever the last claim found.
@@ -146,11 +146,11 @@ func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
 	return late
 }
 
-// giveBack releases tasks that have not started. It does not use the settler, which may
+// release releases tasks that have not started. It does not use the settler, which may
 // wait for the store: the dispatcher has to notice the end of ctx.
-func (d *dispatcher) giveBack(left []*Attempt) {
+func (d *dispatcher) release(left []*Attempt) {
 	if len(left) > 0 {
-		d.s.working.Go(func() { d.s.giveBack(left) })
+		d.s.working.Go(func() { d.s.release(left) })
 	}
 }
 
@@ -281,7 +281,7 @@ func (d *dispatcher) refill() {
 	if d.stopped {
 		d.claimed = nil
 		d.mu.Unlock()
-		s.giveBack(attempts)
+		s.release(attempts)
 		d.mu.Lock()
 	}
 }

@@ -61,7 +61,7 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	late := !until.After(s.q.clock.Now()) // the claim took longer than the lease
 	for i := range tasks {
 		attempts[i] = &Attempt{
-			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, beat: s.q.heartbeatNow,
+			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, heartbeatNow: s.q.heartbeatNow,
 			queue: s.q,
 		}
 		if late {
@@ -85,7 +85,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 		defer stop()
 	}
 	if !a.starts(handling) {
-		s.giveBack([]*Attempt{a})
+		s.release([]*Attempt{a})
 		return
 	}
 	a.slow, a.round = &s.slow, s.slow.round.Load()
@@ -113,8 +113,8 @@ func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 		slog.Any("error", err))
 }
 
-// giveBack releases tasks that have not started.
-func (s *session) giveBack(attempts []*Attempt) {
+// release releases tasks that have not started.
+func (s *session) release(attempts []*Attempt) {
 	for _, a := range attempts {
 		s.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}
 	}

@@ -101,7 +101,7 @@ func (b *Bucket) Remove(now int64, e *Entry) {
 	case nowhere, inKeys:
 	}
 	e.place = nowhere
-	b.giveBack(now, e)
+	b.putBack(now, e)
 	b.advance(now)
 	b.leave()
 }
@@ -159,8 +159,8 @@ func (b *Bucket) dequeue(e *Entry) {
 	}
 }
 
-// giveBack puts back the tokens that e has so far.
-func (b *Bucket) giveBack(now int64, e *Entry) {
+// putBack puts back the tokens that e has so far.
+func (b *Bucket) putBack(now int64, e *Entry) {
 	b.refund(now, e.asked-e.need)
 	if b.source != nil && e.asked > e.owed {
 		b.source.Return(e.asked - e.owed)

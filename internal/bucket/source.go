@@ -68,7 +68,7 @@ func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
 	for e.owed > 0 {
 		drawn, wait, err := b.source.Draw(t, e.owed, debt)
 		if err != nil {
-			b.giveBack(now, e)
+			b.putBack(now, e)
 			e.Err = err
 			b.tiers[t].pay(e.need)
 			e.asked, e.owed = 0, 0

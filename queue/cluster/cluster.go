@@ -203,7 +203,7 @@ type Node struct {
 	pause        time.Duration // after the next such signal; owned by run
 	yield        chan struct{} // receives when another node is to lead in place of this one
 	known        atomic.Int64  // nodes that the leader knew when it last answered
-	heard        atomic.Int64  // when that was, in Unix nanoseconds
+	countedAt    atomic.Int64  // when that was, in Unix nanoseconds
 	invited      atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
 
 	server  http.Server // for the other nodes

@@ -185,7 +185,7 @@ func (n *Node) awaitCheck(led queue.Leader) {
 // stops answering is noticed by that.
 func (n *Node) lookLater() time.Duration {
 	above := n.known.Load() - looksFree
-	if above <= 0 || clock.Now().UnixNano()-n.heard.Load() > int64(2*enrollEvery) {
+	if above <= 0 || clock.Now().UnixNano()-n.countedAt.Load() > int64(2*enrollEvery) {
 		return 0
 	}
 	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret

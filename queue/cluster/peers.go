@@ -200,7 +200,7 @@ func (n *Node) ask(
 	}
 	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
 		n.known.Store(int64(known))
-		n.heard.Store(clock.Now().UnixNano())
+		n.countedAt.Store(clock.Now().UnixNano())
 	}
 	var found []member
 	return found, json.Unmarshal(text, &found)

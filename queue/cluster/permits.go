@@ -29,18 +29,18 @@ type permits struct {
 	calls chan struct{} // receives when todo is not empty
 	left  chan struct{} // receives when the leader has answered after leave
 
-	mu      sync.Mutex // guards the fields below, all Slots and all Buckets
-	slots   []*Slots   // the id of an account is its index + 1
-	buckets []*Bucket  // the id of a purse is its index + 1
-	todo    []func()
-	ended   error     // why all permits have ended, or nil
-	until   time.Time // the end of the lease
-	session uint64    // the number of the last session
-	stop    context.CancelFunc
-	heard   time.Time // when the session has begun, or the last acknowledged report was sent
-	seq     uint64    // of the last report
-	sent    []stamp   // of reports that are not acknowledged
-	acked   uint64    // the last report that is
+	mu           sync.Mutex // guards the fields below, all Slots and all Buckets
+	slots        []*Slots   // the id of an account is its index + 1
+	buckets      []*Bucket  // the id of a purse is its index + 1
+	todo         []func()
+	ended        error     // why all permits have ended, or nil
+	until        time.Time // the end of the lease
+	session      uint64    // the number of the last session
+	stop         context.CancelFunc
+	acknowledged time.Time // when the last acknowledged report was sent, or the session began
+	seq          uint64    // of the last report
+	sent         []stamp   // of reports that are not acknowledged
+	acked        uint64    // the last report that is
 }
 
 // stamp is when a report was made.
@@ -129,7 +129,7 @@ func (p *permits) open(stop context.CancelFunc) (number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.session++
-	p.sent, p.stop, p.heard = nil, stop, clock.Now()
+	p.sent, p.stop, p.acknowledged = nil, stop, clock.Now()
 	for _, b := range p.buckets {
 		b.purse.Lose() // another leader does not know of these tokens
 	}
@@ -200,7 +200,7 @@ func (p *permits) receive(number uint64, a answer) {
 	p.expireLocked(now)
 	for len(p.sent) > 0 && p.sent[0].seq <= a.Ack {
 		if at := p.sent[0].at; p.sent[0].seq == a.Ack {
-			p.heard, p.until, p.acked = at, at.Add(p.lease-p.lease/10), a.Ack
+			p.acknowledged, p.until, p.acked = at, at.Add(p.lease-p.lease/10), a.Ack
 		}
 		p.sent = p.sent[1:]
 	}
@@ -323,7 +323,7 @@ func (p *permits) tick() {
 	for _, b := range p.buckets {
 		b.purse.Tick()
 	}
-	if p.stop != nil && clock.Now().Sub(p.heard) > p.lease/2 {
+	if p.stop != nil && clock.Now().Sub(p.acknowledged) > p.lease/2 {
 		p.stop()
 	}
 	p.newsLocked()

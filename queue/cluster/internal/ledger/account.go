@@ -56,9 +56,9 @@ func (a *Account) Put() {
 }
 
 // settle returns permits that may not be kept, as far as they are not in use.
-func (a *Account) settle() { a.giveBack(min(a.Idle(), a.Held()-a.keep)) }
+func (a *Account) settle() { a.release(min(a.Idle(), a.Held()-a.keep)) }
 
-func (a *Account) giveBack(n int) {
+func (a *Account) release(n int) {
 	if n > 0 {
 		a.returned += uint64(n)
 		a.low = min(a.low, a.Idle())
@@ -84,7 +84,7 @@ func (a *Account) Ask() { a.ask = true }
 // them.
 func (a *Account) Tick() {
 	if a.waiting == 0 || a.busy {
-		a.giveBack(min(a.low, a.Idle()))
+		a.release(min(a.low, a.Idle()))
 	}
 	a.low = a.Idle()
 }
@@ -107,7 +107,7 @@ func (a *Account) Apply(o Order) (received, revoked bool) {
 // Leave returns the permits that are not in use. It reports whether there were any.
 func (a *Account) Leave() bool {
 	n := a.Idle()
-	a.giveBack(n)
+	a.release(n)
 	return n > 0
 }
 

@@ -86,14 +86,14 @@ func (p *Purse) Apply(o RateOrder) (news bool) {
 // has taken what it can use.
 func (p *Purse) Settle() {
 	if p.rival >= 0 {
-		p.giveBack(p.Tokens())
+		p.release(p.Tokens())
 	}
 }
 
 // Tick returns tokens that were not used since the last Tick.
 func (p *Purse) Tick() {
 	if p.waiting == 0 {
-		p.giveBack(min(p.low, p.Tokens()))
+		p.release(min(p.low, p.Tokens()))
 	}
 	p.low = p.Tokens()
 }
@@ -101,11 +101,11 @@ func (p *Purse) Tick() {
 // Leave returns all tokens, and reports whether there were any.
 func (p *Purse) Leave() bool {
 	n := p.Tokens()
-	p.giveBack(n)
+	p.release(n)
 	return n > 0
 }
 
-func (p *Purse) giveBack(n int64) {
+func (p *Purse) release(n int64) {
 	if n > 0 {
 		p.returned += uint64(n)
 		p.low = min(p.low, p.Tokens())
