@@ -64,7 +64,7 @@ func (p *Promise[T]) Fail(err error) bool {
 }
 
 // Future returns the future that the promise settles, always the same one. Its Cancel
-// settles it with the cause. The code that was to settle the promise is told by
+// settles it with the cause. The code that was to settle the promise learns of that by
 // [Future.Done], by [Future.Teardown], or by Resolve, which then reports false. A panic of
 // a teardown becomes part of the future's error, and is not passed to any [Config.OnPanic].
 func (p *Promise[T]) Future() *Future[T] {

@@ -10,7 +10,7 @@ import (
 
 // ServeLog answers a request for a log of this process: it is the end of the way that
 // [Config.LogAt] returns in another process. It asks for no token: the caller of ServeLog
-// decides who may read the logs.
+// decides whether the client may read the log.
 func (s *Server) ServeLog(w http.ResponseWriter, r *http.Request) {
 	if id, ok := s.logID(w, r); ok {
 		s.ownLog(w, r, id)

@@ -14,7 +14,7 @@
 //
 // One node leads: it has the store open, and makes every decision, so that limits, order,
 // fairness and reasons are those of one process. The other nodes follow: they send their
-// calls to the leader. The database keeps the tasks, and decides who leads: the first node
+// calls to the leader. The database keeps the tasks, and decides which node leads: the first one
 // leads, until it closes or its lease ends. Then another one does. While no node leads,
 // calls wait, about as long as [Config.Patience]. A call that was under way is made again at
 // the next leader, and has one effect. There are three exceptions: Command returns the

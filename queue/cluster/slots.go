@@ -36,7 +36,7 @@ type SlotsConfig struct {
 // The leader gives them to others half a second later at the earliest, so work that needs
 // longer to stop may overlap with other work. The permits of a host that was killed come
 // back within 5 s. A change of leader ends no work if the next one leads within about 4 s.
-// It finds out who has which permits; those that are not in use are granted again 5 s after
+// It finds out which host has which permits; those that are not in use are granted again 5 s after
 // it has begun to lead, those that a host returns at once.
 type Slots struct {
 	p    *permits

@@ -28,9 +28,9 @@ package ledger
 // The files:
 //
 //   - ledger.go: Ledger, its nodes and their leases
-//   - balance.go: who gets the free permits, and who has to return some
+//   - balance.go: which nodes get the free permits, and which have to return some
 //   - account.go: Account, the side of a node
-//   - rate.go: token buckets, and who gets the tokens
+//   - rate.go: token buckets, and which nodes get the tokens
 //   - purse.go: Purse, the side of a node of a rate
 //   - message.go: what ledgers, accounts and purses exchange
 
