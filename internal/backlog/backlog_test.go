@@ -59,7 +59,7 @@ func TestB3_SharesAreExact(t *testing.T) {
 }
 
 // Whatever floods the other tiers and at whichever turn it arrives, an entry
-// with a entries before it in its tier starts within Cycle·(a+1) turns, and no
+// with n entries before it in its tier starts within Cycle·(n+1) turns, and no
 // tier but the highest can be beaten to exactly that.
 func TestB3_StarvationBound(t *testing.T) {
 	for phase := range backlog.Cycle {
