@@ -203,3 +203,35 @@ func TestC6_ConfigIsChecked(t *testing.T) {
 		t.Errorf("the error is %v; want one that names both", err)
 	}
 }
+
+// TestC6_DamagedTableOfTheStore: a table with what the store needs to open is refused with the
+// remedy.
+func TestC6_DamagedTableOfTheStore(t *testing.T) {
+	dir := filled(t)
+	if err := openDir(t, dir).Close(); err != nil { // moves what is in the log to a table
+		t.Fatal(err)
+	}
+	table := largest(t, dir, "*.sst")
+	content, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		content[i] ^= 0x5a
+	}
+	if err := os.WriteFile(table, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	notOpened(t, dir, "put the directory back from a copy")
+}
+
+// TestC6_SubmitAfterClose: the error says that the store is closed, and nothing of the disk.
+func TestC6_SubmitAfterClose(t *testing.T) {
+	c := newTasks(t, openDir(t, t.TempDir()))
+	if err := c.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.submit(1); !errors.Is(err, queue.ErrClosed) || strings.Contains(err.Error(), "disk") {
+		t.Errorf("a submit after Close says %v", err)
+	}
+}

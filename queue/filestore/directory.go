@@ -48,9 +48,22 @@ func (r *rows) open(tune func(*pebble.Options)) (err error) {
 	case noDescriptors(err):
 		return withoutDescriptors(err)
 	case err != nil:
-		return fmt.Errorf("its files cannot be read; put the directory back from a copy, or look after the disk: %w", err)
+		return unreadable(err)
 	}
-	return r.begin()
+	return ifDamaged(r.begin())
+}
+
+// unreadable adds the remedy to the error of files that cannot be read.
+func unreadable(err error) error {
+	return fmt.Errorf("its files cannot be read; put the directory back from a copy, or look after the disk: %w", err)
+}
+
+// ifDamaged adds the remedy to the error of a damaged file.
+func ifDamaged(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return unreadable(err)
+	}
+	return err
 }
 
 // explain adds the remedy to the error of a directory that cannot be opened.
@@ -136,6 +149,9 @@ func (r *rows) openDatabase(tune func(*pebble.Options)) (*pebble.DB, error) {
 	err := r.guard.run(func() error {
 		found, err := pebble.Peek(r.dir, r.fs)
 		if err != nil {
+			return err
+		}
+		if err := checkManifest(r.fs, r.dir, found); err != nil {
 			return err
 		}
 		if !found.Exists || found.FormatMajorVersion < pebble.FormatNewest {

@@ -21,6 +21,11 @@ func OpenIn(fs vfs.FS, dir string, cfg Config) (*Store, error) {
 	})
 }
 
+// OpenOn is Open in another file system.
+func OpenOn(fs vfs.FS, dir string, cfg Config) (*Store, error) {
+	return open(dir, cfg, fs, func(*pebble.Options) {})
+}
+
 // Intercept passes all operations that change files of fs through do.
 func Intercept(fs vfs.FS, do func(op, path string, run func() error) error) vfs.FS {
 	return &opFS{fs, do, 0}

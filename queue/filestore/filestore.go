@@ -133,7 +133,7 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 	})
 	if err != nil {
 		_ = r.Close() // Close fails for the same reason
-		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, dir, err)
+		return nil, fmt.Errorf("%w: open the store in %s: %w", queue.ErrUnavailable, dir, ifDamaged(err))
 	}
 	r.guard.patient(true)
 	return &Store{m, r}, nil

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -189,7 +190,10 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 		tasks = slices.Clone(tasks) // resolve changes After and AfterAny
 	}
 	if s.cfg.Room != nil { // only submissions check it: calls that end tasks make room
-		if err := s.cfg.Room(); err != nil {
+		switch err := s.cfg.Room(); {
+		case errors.Is(err, queue.ErrClosed):
+			return nil, queue.ErrClosed
+		case err != nil:
 			return nil, fmt.Errorf("%w: the call was refused: %w", queue.ErrUnavailable, err)
 		}
 	}
