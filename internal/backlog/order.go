@@ -30,6 +30,14 @@ func (o *order[T]) class(number int) *class[T] {
 	return o.classes[number]
 }
 
+// lines returns the number of lines of some classes in a tier.
+func (o *order[T]) lines(tier int, classes []int) (n int) {
+	for _, c := range classes {
+		n += len(o.classes[c].orders[tier])
+	}
+	return n
+}
+
 // readyIn returns a bit per tier in which an entry of one of some classes may
 // start.
 func (o *order[T]) readyIn(classes []int) (ready uint8) {

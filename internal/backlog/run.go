@@ -69,7 +69,7 @@ func (r *Run[T]) follow(weight int, ticket uint64) {
 
 // Why is [Backlog.Why] for a piece of the run that has some ahead of it.
 func (r *Run[T]) Why(ahead, weight, running int) Reasons {
-	return r.b.why(&r.Entry, ahead, weight, running)
+	return r.b.why(&r.Entry, ahead, weight, running, r.b.order.all)
 }
 
 // Alone returns the tier of a run if nothing else is queued and that tier has no cap below the

@@ -1,5 +1,7 @@
 package backlog
 
+import "slices"
+
 // Reasons says why an entry does not start, or would not if it arrived. They
 // come out of the state that admission itself reads.
 type Reasons struct {
@@ -21,16 +23,23 @@ type Reasons struct {
 // Why explains a queued entry. The cost does not grow with the length of the
 // backlog beyond a few thousand steps.
 func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
-	return b.why(e, aheadInLine(e), int(e.weight), running)
+	return b.why(e, aheadInLine(e), int(e.weight), running, b.order.all)
 }
 
-func (b *Backlog[T]) why(e *Entry[T], aheadInLine, weight, running int) Reasons {
+// WhyOf is Why, but of the entries that go first it counts only those of some classes, each
+// named once: the others are not taken.
+func (b *Backlog[T]) WhyOf(e *Entry[T], running int, classes []int) Reasons {
+	classes = slices.DeleteFunc(slices.Clone(classes), func(c int) bool { return c >= len(b.order.classes) })
+	return b.why(e, aheadInLine(e), int(e.weight), running, classes)
+}
+
+func (b *Backlog[T]) why(e *Entry[T], aheadInLine, weight, running int, classes []int) Reasons {
 	l := e.line
 	r := b.reasons(int(l.tier), l.flow.key, e.Key(), weight, running)
 	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
-		r.Ahead[higher] = b.order.tiers[higher].len()
+		r.Ahead[higher] = b.inTier(higher, classes)
 	}
-	r.Ahead[l.tier] = b.aheadInTier(e, aheadInLine)
+	r.Ahead[l.tier] = b.aheadInTier(e, aheadInLine, classes)
 	guard, need := b.guarded()
 	r.Reserved = reserved(int(l.tier), guard, need, running, b.slots.max)
 	return r
@@ -85,26 +94,36 @@ const (
 	maxLines = 256
 )
 
-// aheadInTier counts the entries of e's tier that go before it, at most, some of which
-// are ahead of it in its line.
-func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int) int {
+// inTier counts the entries of some classes that may start in a tier, at most.
+func (b *Backlog[T]) inTier(tier int, classes []int) (n int) {
+	t := &b.order.tiers[tier]
+	if len(classes) == len(b.order.all) || b.order.lines(tier, classes) > maxLines {
+		return t.len()
+	}
+	for _, c := range classes {
+		for _, l := range b.order.classes[c].orders[tier] {
+			n += t.pieces(l)
+		}
+	}
+	return n
+}
+
+// aheadInTier counts the entries of e's tier, of some classes, that go before it, at most, some
+// of which are ahead of it in its line.
+func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int, classes []int) int {
 	l := e.line
 	t := &b.order.tiers[l.tier]
-	lines := 0
-	for _, c := range b.order.classes {
-		lines += len(c.orders[l.tier])
-	}
-	if lines > maxLines {
+	if b.order.lines(int(l.tier), classes) > maxLines {
 		return t.len() - (t.pieces(l) - ahead)
 	}
 	l.flow.each(func(other *line[T]) {
-		if other != l {
+		if other != l && slices.Contains(classes, other.class.number) {
 			ahead += other.olderThan(e.ticket)
 		}
 	})
 	tag := max(e.tag, l.flow.floor+uint64(ahead)*uint64(l.flow.cost))
-	for _, c := range b.order.classes {
-		for _, other := range c.orders[l.tier] {
+	for _, c := range classes {
+		for _, other := range b.order.classes[c].orders[l.tier] {
 			if other.flow != l.flow {
 				ahead += startsBefore(tag, other.tag, uint64(other.flow.cost), t.pieces(other))
 			}

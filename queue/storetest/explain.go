@@ -20,6 +20,7 @@ func explainCases() []testCase {
 		{"C4_ReasonMaxAndCap", Config{}, reasonMax},
 		{"C4_HoldersAreOfTheSameQueue", Config{}, reasonsOfTwoQueues},
 		{"C4_ReasonBehind", Config{}, reasonBehind},
+		{"C4_NotBehindOtherKinds", Config{}, notBehindOtherKinds},
 	}
 }
 
@@ -183,6 +184,23 @@ func reasonsOfTwoQueues(c *trial) {
 				c.Errorf("the holders are %v, want %s", r.Holders, run[i])
 			}
 		}
+	}
+}
+
+// notBehindOtherKinds: tasks of a kind that no worker handles do not go first.
+func notBehindOtherKinds(c *trial) {
+	c.register(worker, kind)
+	other := queue.Spec{Kind: "other", Options: queue.Options{Tier: stint.High}}
+	before := other
+	before.Tier = stint.Normal
+	ids := c.submitSpecs(other, before, queue.Spec{Kind: kind}, other)
+	if r := c.firstReason(ids[2], stint.CodeBehind); r.Ahead != ([stint.Tiers]int{}) {
+		c.Errorf("the reason of a task that is next is %+v", r)
+	}
+	c.register("another", "other")
+	const high, normal = stint.High - stint.Lowest, stint.Normal - stint.Lowest
+	if r := c.firstReason(ids[2], stint.CodeBehind); r.Ahead[high] != 2 || r.Ahead[normal] != 1 {
+		c.Errorf("with a worker for the others the reason is %+v", r)
 	}
 }
 

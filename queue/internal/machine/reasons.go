@@ -86,15 +86,26 @@ func (x *reasons) ofPending(t *task, row *record.Row, at int64) (all []queue.Rea
 		all = append(all, r)
 	}
 	if t.state == queue.Waiting {
-		all = append(all, x.turn(t, at)...)
+		all = append(all, x.turn(t, row, at)...)
 	}
 	return all
 }
 
+// taken returns the classes of a kind, and of those kinds of a queue that live workers handle. A
+// task of another kind does not go first.
+func (x *reasons) taken(q *queueState, kind string, at int64) (classes []int) {
+	for other, class := range q.kinds {
+		if _, handled := x.workerSet.handled(q.name, other, at); handled || other == kind {
+			classes = append(classes, class, class+ofSuspects)
+		}
+	}
+	return classes
+}
+
 // turn returns what keeps an eligible task waiting in the order of its queue.
-func (x *reasons) turn(t *task, at int64) (all []queue.Reason) {
+func (x *reasons) turn(t *task, row *record.Row, at int64) (all []queue.Reason) {
 	q := x.queues.of(t)
-	why := q.order.Why(&t.entry, q.running)
+	why := q.order.WhyOf(&t.entry, q.running, x.taken(q, row.Kind, at))
 	if why.Full {
 		all = append(all, queue.Reason{
 			Reason:  stint.Reason{Code: stint.CodeMax, Limit: q.settings.Max, Running: q.running},

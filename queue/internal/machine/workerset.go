@@ -96,10 +96,17 @@ func (s *workerSet) hasKind(h handles) bool {
 	return has
 }
 
+// handled reports whether a live worker handles a kind of a queue, and which worker handled it
+// last.
+func (s *workerSet) handled(name, kind string, at int64) (last queue.Seen, handled bool) {
+	last, ever := s.seen[handles{name, kind}]
+	return last, ever && at-last.At.UnixNano() < int64(workerTTL)
+}
+
 // missing returns a reason if no live worker handles the kind of a task.
 func (s *workerSet) missing(row *record.Row, at int64) (r queue.Reason, none bool) {
-	seen, ever := s.seen[handles{row.Queue, row.Kind}]
-	if ever && at-seen.At.UnixNano() < int64(workerTTL) {
+	seen, handled := s.handled(row.Queue, row.Kind, at)
+	if handled {
 		return r, false
 	}
 	return queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: row.Kind, LastSeen: seen}, true

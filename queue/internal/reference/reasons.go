@@ -106,7 +106,9 @@ func (rs reasons) turn(now time.Time, t *Task) (all []queue.Reason) {
 	behind := stint.Reason{Code: stint.CodeBehind}
 	for _, other := range rs.Tasks.all {
 		higher := other.Tier > t.Tier || other.Tier == t.Tier && other.Seq < t.Seq
-		if higher && other.Queue == t.Queue && rs.finder.view(now, other).State == queue.Waiting {
+		_, lack := rs.workers.lack(now, other)
+		taken := other.Kind == t.Kind || !lack
+		if higher && taken && other.Queue == t.Queue && rs.finder.view(now, other).State == queue.Waiting {
 			behind.Ahead[other.Tier-stint.Lowest]++
 		}
 	}
