@@ -34,11 +34,29 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET "+wire.Watch, s.stream(s.watch))
 	mux.HandleFunc("GET "+wire.Log, s.log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if method := methodOf(mux, r); method != "" {
+			w.Header().Set("Allow", method)
+			s.refuse(w, http.StatusMethodNotAllowed, "method",
+				fmt.Sprintf("the call %.200q is made by %s, and not by %s", r.URL.Path, method, r.Method))
+			return
+		}
 		s.refuse(w, http.StatusNotFound, "unknown_call",
-			fmt.Sprintf("no call %s %.200q: the client and the server are of different versions; update the older one",
-				r.Method, r.URL.Path))
+			fmt.Sprintf("no call %s %.200q: its path begins with /v2/ at the server's address, or the client and the server are of "+
+				"different versions: update the older one", r.Method, r.URL.Path))
 	})
 	return mux
+}
+
+// methodOf returns the method of a call that a request has the path of, or "".
+func methodOf(mux *http.ServeMux, r *http.Request) string {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			return method
+		}
+	}
+	return ""
 }
 
 // call serves a call that has a body.

@@ -93,6 +93,7 @@ func TestHalt(t *testing.T) {
 		{"soon,fail=1", "echo {}; exit $(({#} == 2 ? 7 : 0))", "1\n2\n", 7},
 		{"soon,fail=2", "echo {}; exit $(({#} % 2))", "1\n2\n3\n", 2},
 		{"soon,success=2", "echo {}", "1\n2\n", 0},
+		{"now,success=1", "echo {}; [ {} = 3 ]", "1\n2\n3\n", 0},
 		{"soon,done=3", "echo {}; exit $(({#} % 2))", "1\n2\n3\n", 2},
 		{"soon,fail=50%", "echo {}; exit $(({#} > 2))", "1\n2\n3\n4\n", 2},
 		{"now,fail=1", "echo {}; kill -9 $$", "1\n", 137},

@@ -148,11 +148,12 @@ func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, brief(text))
 }
 
-// noteHalt stores the status of the job that halts the run.
+// noteHalt stores the status of the job that halts the run, if it is that of the run.
 func (r *Run) noteHalt(status *proc.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.halted == nil && r.cfg.Halt.What == halt.Fail && r.cfg.Halt.Count == 1 {
+	rule := r.cfg.Halt
+	if r.halted == nil && (rule.What == halt.Success || rule.What == halt.Fail && rule.Count == 1) {
 		r.halted = status
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -133,9 +134,11 @@ func submitThen(ctx context.Context, q *queue.Queue, then string, done receiver.
 	if err != nil {
 		return err
 	}
-	command := isolate.Command{
-		Args: []string{"/bin/sh", "-c", then, "stint", path}, Dir: filepath.Dir(path),
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
 	}
+	command := isolate.Command{Args: []string{"/bin/sh", "-c", then, "stint", path}, Dir: dir}
 	_, err = queue.Kind[isolate.Command](Kind).Submit(ctx, q, command, queue.Options{
 		Unique: "upload " + done.ID, MaxAttempts: 1, Tier: done.Priority, Key: done.Key,
 	})
