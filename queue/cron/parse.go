@@ -83,7 +83,7 @@ func parseEvery(text string) (seconds int64, err error) {
 func parseCalendar(parts []string) (calendar, error) {
 	if len(parts) > 0 && (strings.HasPrefix(parts[0], "tz=") || strings.HasPrefix(parts[0], "cron_tz=")) {
 		return calendar{}, errors.New("the zone is not part of an expression: " +
-			"leave it out, and compute with times in that zone")
+			"leave it out, and give the zone beside it: Zone of a queue.Schedule, --zone of stint schedule")
 	}
 	if len(parts) != len(fieldTable) {
 		return calendar{}, fmt.Errorf("it has %d fields, not the %d of %s",
