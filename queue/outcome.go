@@ -4,10 +4,23 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint/retry"
 )
+
+// textMost limits the bytes of an error or note that a session sends, since a server refuses a
+// call with a very long one. Stores keep less of it, and mark what they have cut.
+const textMost = 2 * MaxReason
+
+// cut returns the beginning of a text that is too long to send, and any other text as it is.
+func cut(text string) string {
+	if len(text) <= textMost {
+		return text
+	}
+	return strings.Clone(text[:textMost]) // without the memory of the rest
+}
 
 // outcome returns the outcome of an attempt for the error of its handler, whose context
 // is ctx.
@@ -26,11 +39,11 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	case errors.Is(cause, ErrTooLarge):
 		o.Kind, o.Error, o.Permanent, o.Checkpoint = OutcomeFailure, cause.Error(), true, nil
 	case IsShortage(err):
-		o.Kind, o.Error = OutcomeRelease, err.Error()
+		o.Kind, o.Error = OutcomeRelease, cut(err.Error())
 	case errors.As(err, &again):
 		o.Kind, o.RunAt = OutcomeSnooze, q.clock.Now().Add(again.delay)
 	default:
-		o.Kind, o.Error, o.Permanent = OutcomeFailure, err.Error(), retry.IsPermanent(err)
+		o.Kind, o.Error, o.Permanent = OutcomeFailure, cut(err.Error()), retry.IsPermanent(err)
 		o.RunAt = q.clock.Now().Add(q.delay(&a.Task, err))
 	}
 	return o

@@ -24,13 +24,18 @@ func (s *session) settle() {
 
 // settleAll settles outcomes. While the store cannot be reached, it tries again until Run ends,
 // also after the leases: a store that other workers reach answers that the outcomes are late,
-// and one that none reaches has given the tasks to no other worker.
+// and one that none reaches has given the tasks to no other worker. A call that the store
+// refuses is divided.
 func (s *session) settleAll(batch []Outcome) {
 	const first = 10 * time.Millisecond
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
 		answers, err := s.settleOnce(batch)
 		if err == nil {
 			s.settled(batch, answers)
+			return
+		}
+		if refuses(err) {
+			s.divide(batch, err)
 			return
 		}
 		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
@@ -43,6 +48,23 @@ func (s *session) settleAll(batch []Outcome) {
 	for _, o := range batch {
 		s.remove(o)
 	}
+}
+
+// refuses reports whether an error is about the outcomes, so that the store refuses them again.
+func refuses(err error) bool { return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrInvalid) }
+
+// divide settles outcomes whose call the store has refused: a server limits the bytes of a
+// call, and refuses all of a call for one outcome that is too large. Half of them at a time
+// leaves the outcomes that are refused alone.
+func (s *session) divide(batch []Outcome, err error) {
+	half := len(batch) / 2
+	if half == 0 {
+		s.remove(batch[0])
+		s.refused(batch[0], err)
+		return
+	}
+	s.settleAll(batch[:half])
+	s.settleAll(batch[half:])
 }
 
 // settleOnce makes one call, which takes as long as a lease at most. When Run is stopping, all
@@ -66,10 +88,9 @@ func (s *session) settled(batch []Outcome, answers []error) {
 			continue
 		}
 		s.remove(o)
-		switch {
-		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalid):
+		if refuses(err) {
 			s.refused(o, err)
-		default:
+		} else {
 			s.q.cfg.Logger.Warn("the outcome of a task came too late", o.attrs(err)...)
 		}
 	}

@@ -69,23 +69,31 @@ func checkNames(texts ...string) error {
 	return nil
 }
 
-// Settle is as [queue.Store] says. A long list of outcomes is settled in parts: after an
+// Settle is as [queue.Store] says. A list of many outcomes, or of large ones, is settled in parts: after an
 // error the parts before it have been settled, and may be settled again.
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
-	return inParts(outcomes, func(part []queue.Outcome) ([]error, error) { return s.settle(ctx, now, part) })
+	size := func(o *queue.Outcome) int { return len(o.Result) + len(o.Error) + len(o.Checkpoint) }
+	return inParts(outcomes, size, func(part []queue.Outcome) ([]error, error) { return s.settle(ctx, now, part) })
 }
 
-// inParts makes calls for parts of items, of the largest allowed size, and at least one
-// call.
-func inParts[In, Out any](items []In, call func(part []In) ([]Out, error)) (all []Out, err error) {
+// inParts makes calls for parts of items, and at least one call. A part has at most
+// [wire.ItemsMost] items and, before its last one, [wire.BytesMost] bytes by their sizes: that
+// leaves room in the body of a call, where bytes are a third longer.
+func inParts[In, Out any](
+	items []In, size func(*In) int, call func(part []In) ([]Out, error),
+) (all []Out, err error) {
 	for {
-		part := items[:min(len(items), wire.ItemsMost)]
+		n := 0
+		for total := 0; n < min(len(items), wire.ItemsMost) && total < wire.BytesMost; n++ {
+			total += size(&items[n])
+		}
+		part := items[:n]
 		answers, err := call(part)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, answers...)
-		if items = items[len(part):]; len(items) == 0 {
+		if items = items[n:]; len(items) == 0 {
 			return all, nil
 		}
 	}
@@ -109,7 +117,8 @@ func (s *Store) settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	return errs, nil
 }
 
-// Heartbeat is as [queue.Store] says. A long list of heartbeats is sent in parts.
+// Heartbeat is as [queue.Store] says. A list of many heartbeats, or of large ones, is sent in
+// parts: after an error the parts before it have been made.
 func (s *Store) Heartbeat(
 	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
@@ -120,7 +129,8 @@ func (s *Store) Heartbeat(
 	if err := checkNames(names...); err != nil {
 		return nil, err
 	}
-	return inParts(heartbeats, func(part []queue.Heartbeat) ([]queue.Answer, error) {
+	size := func(b *queue.Heartbeat) int { return len(b.Checkpoint) + len(b.Progress.Note) }
+	return inParts(heartbeats, size, func(part []queue.Heartbeat) ([]queue.Answer, error) {
 		return s.heartbeat(ctx, now, w, part)
 	})
 }
