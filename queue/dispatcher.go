@@ -321,10 +321,13 @@ func (d *dispatcher) park(r *runner) bool {
 	return !d.stopped
 }
 
-// noSlot ends the turn of a runner that did not get a slot. The next look tries again.
-func (d *dispatcher) noSlot(err error) {
+// noSlot ends the turn of a runner that did not get a slot. The next look tries again. A runner
+// that had a slot has no turn to end: another one may be seeking.
+func (d *dispatcher) noSlot(r *runner, err error) {
 	d.mu.Lock()
-	d.seeking, d.wanted = nil, false
+	if d.seeking == r {
+		d.seeking, d.wanted = nil, false
+	}
 	stopped := d.stopped
 	d.mu.Unlock()
 	if !stopped {

@@ -170,3 +170,26 @@ func TestC1_RunnersGoThoughTasksCome(t *testing.T) {
 		r.end()
 	})
 }
+
+// A runner that loses its slot by a panic in the queue's own code, as of Config.Random, does
+// not end the turn of the runner that seeks meanwhile.
+func TestC1_PanicLeavesTheSeekingRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bad atomic.Bool
+		r := newRig(t, 1, queue.Config{Poll: time.Hour, Random: func() uint64 {
+			if bad.Load() {
+				panic("no bits")
+			}
+			return 1
+		}})
+		r.Handle("bad", func(context.Context, *queue.Attempt) error { bad.Store(true); return errOver })
+		r.Handle("good", func(context.Context, *queue.Attempt) error { return nil })
+		r.submit("bad", queue.Options{})
+		first, second := r.submit("good", queue.Options{}), r.submit("good", queue.Options{})
+		r.start()
+		time.Sleep(time.Second)
+		r.is(first, queue.Succeeded)
+		r.is(second, queue.Succeeded)
+		r.end()
+	})
+}

@@ -116,8 +116,12 @@ var errExited = errors.New("the handler called runtime.Goexit")
 func protect(ctx context.Context, h Handler, a *Attempt) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v\n\n%s", v, debug.Stack())
+			err = panicked(v)
 		}
 	}()
 	return h(ctx, a)
 }
+
+// panicked returns the error for the value of a panic. A deferred function calls it, so that
+// the error has the stack of the panic.
+func panicked(v any) error { return fmt.Errorf("panic: %v\n\n%s", v, debug.Stack()) }

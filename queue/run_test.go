@@ -210,6 +210,11 @@ func TestC2_FailuresAreRetriedAndThenDead(t *testing.T) {
 	})
 }
 
+// pointerError is an error whose nil pointer panics.
+type pointerError struct{ text string }
+
+func (e *pointerError) Error() string { return e.text }
+
 func TestC2_OutcomesOfHandlers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -223,6 +228,8 @@ func TestC2_OutcomesOfHandlers(t *testing.T) {
 		{"snooze", func(context.Context) error { return queue.Snooze(time.Hour) }, queue.Scheduled, "", time.Hour},
 		{"panic", func(context.Context) error { panic("oh no") }, queue.Dead, "run_test.go", 0},
 		{"goexit", func(context.Context) error { runtime.Goexit(); return nil }, queue.Dead, "Goexit", 0},
+		{"error that panics", func(context.Context) error { return (*pointerError)(nil) }, queue.Dead, "nil pointer", 0},
+		{"shortage of nil", func(context.Context) error { return queue.Shortage(nil) }, queue.Succeeded, "", 0},
 		{"timeout", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, queue.Dead, "deadline", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

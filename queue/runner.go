@@ -32,7 +32,7 @@ func (r *runner) run() {
 	for {
 		_, err := stint.RunWith(r.ctx, r.d.s.slots, onSlot, r)
 		if err != nil {
-			r.d.noSlot(err)
+			r.d.noSlot(r, err)
 		} else if r.d.resume(r) {
 			continue
 		}
@@ -92,11 +92,24 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	err := errExited
 	defer func() { // even if the handler calls runtime.Goexit
 		a.returns()
-		o := s.q.outcome(ctx, a, err)
-		s.heed(a, o.Kind, err)
-		s.outcomes <- o
+		s.outcomes <- s.conclude(ctx, a, err)
 	}()
 	err = protect(ctx, s.q.handlers[a.Kind], a)
+}
+
+// conclude returns the outcome for the error of a handler. If a method of the error panics, as
+// that of a nil pointer in an interface may, the panic is the error.
+func (s *session) conclude(ctx context.Context, a *Attempt, err error) (o Outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+			o = s.q.outcome(ctx, a, err)
+			s.heed(a, o.Kind, err)
+		}
+	}()
+	o = s.q.outcome(ctx, a, err)
+	s.heed(a, o.Kind, err)
+	return o
 }
 
 // heed slows claims down if a handler returned a shortage. Any other outcome of an

@@ -23,7 +23,14 @@ func (s *shortage) Unwrap() error { return s.err }
 // each that doubles from 100 ms to 10 s. Other workers are not slowed down. An attempt
 // counts as started when [Attempt.Started] is called, or when its handler returns
 // anything but a shortage.
-func Shortage(err error) error { return &shortage{err} }
+//
+// Shortage returns nil if err is nil.
+func Shortage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &shortage{err}
+}
 
 // IsShortage reports whether err is an error of [Shortage], or wraps one.
 func IsShortage(err error) bool {
