@@ -44,6 +44,7 @@ type leaseOf struct {
 
 // Report sets the progress of the task. It is cheap: the next heartbeat sends the progress.
 func (a *Attempt) Report(p Progress) {
+	p.Note = cut(p.Note)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.progress = p
@@ -161,7 +162,7 @@ func (a *Attempt) heartbeat(lease time.Duration) (b Heartbeat, saved int) {
 }
 
 // acknowledged records that the store has a checkpoint, and drops the checkpoint if no later
-// one was saved. saved is less than 0 if the heartbeat had no checkpoint.
+// one was saved.
 func (a *Attempt) acknowledged(saved int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -40,18 +40,14 @@ func (s *session) heartbeat(ctx context.Context) {
 	now := s.q.clock.Now()
 	worker := s.worker
 	worker.Slots = s.slots.Stats().Limit // the tasks may have changed
-	answers, err := s.q.store.Heartbeat(ctx, now, worker, heartbeats)
-	if errors.Is(err, ErrTooLarge) {
-		s.endTooLarge(ctx, runs, heartbeats)
-		answers, err = s.q.store.Heartbeat(ctx, now, worker, heartbeats)
-	}
+	answers, err := s.send(ctx, now, worker, runs, heartbeats)
 	checkpoints := slices.ContainsFunc(heartbeats, func(b Heartbeat) bool { return b.Checkpoint != nil })
 	if checkpoints && errors.Is(err, ErrUnavailable) {
 		// A failure must not cost a lease, so the heartbeat is sent again.
 		for i := range heartbeats {
-			heartbeats[i].Checkpoint, saved[i] = nil, -1
+			heartbeats[i].Checkpoint = nil
 		}
-		answers, err = s.q.store.Heartbeat(ctx, now, worker, heartbeats)
+		answers, err = s.send(ctx, now, worker, runs, heartbeats)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -61,25 +57,38 @@ func (s *session) heartbeat(ctx context.Context) {
 	}
 	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
-		if !answers[i].Missing && !r.ordered(answers[i].Stop) {
-			r.acknowledged(saved[i])
-			s.extend(r, until)
+		if answers[i].Missing || r.ordered(answers[i].Stop) {
+			continue
 		}
+		if heartbeats[i].Checkpoint != nil {
+			r.acknowledged(saved[i])
+		}
+		s.extend(r, until)
 	}
 }
 
-// endTooLarge finds the tasks with a checkpoint that is too large for the store, ends
-// their handlers and omits the checkpoints, so that one of them does not cost all other
-// tasks their leases.
-func (s *session) endTooLarge(ctx context.Context, runs []*Attempt, heartbeats []Heartbeat) {
-	for i := range heartbeats {
-		if heartbeats[i].Checkpoint == nil {
-			continue
+// send sends the heartbeats of runs. Those that the store refuses as too large are sent in two
+// halves, down to a single one, whose handler ends and whose checkpoint is omitted: so it does
+// not cost the other tasks their leases.
+func (s *session) send(
+	ctx context.Context, now time.Time, w Worker, runs []*Attempt, heartbeats []Heartbeat,
+) ([]Answer, error) {
+	answers, err := s.q.store.Heartbeat(ctx, now, w, heartbeats)
+	half := len(runs) / 2
+	switch {
+	case !errors.Is(err, ErrTooLarge):
+		return answers, err
+	case half > 0:
+		answers, err = s.send(ctx, now, w, runs[:half], heartbeats[:half])
+		if err != nil {
+			return nil, err
 		}
-		_, err := s.q.store.Heartbeat(ctx, s.q.clock.Now(), s.worker, heartbeats[i:i+1])
-		if errors.Is(err, ErrTooLarge) {
-			runs[i].end(err)
-			heartbeats[i].Checkpoint = nil
-		}
+		others, err := s.send(ctx, now, w, runs[half:], heartbeats[half:])
+		return slices.Concat(answers, others), err
+	case len(runs) == 0 || heartbeats[0].Checkpoint == nil:
+		return nil, err
 	}
+	runs[0].end(err)
+	heartbeats[0].Checkpoint = nil
+	return s.q.store.Heartbeat(ctx, now, w, heartbeats)
 }

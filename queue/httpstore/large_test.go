@@ -160,3 +160,46 @@ func TestC6_CallsInPartsOfBytes(t *testing.T) {
 		t.Errorf("%d heartbeats have %d answers in %d calls, %v", beat.items, len(got), beat.calls, err)
 	}
 }
+
+// TestC8_LargeHeartbeats: a report that has no room in a call, or many that have room each and not
+// together, cost no task its lease. A checkpoint that has no room ends its own task.
+func TestC8_LargeHeartbeats(t *testing.T) {
+	large := strings.Repeat("x", 32<<10)
+	runs := func(report func(*queue.Attempt)) queue.Handler {
+		return func(ctx context.Context, a *queue.Attempt) error {
+			report(a)
+			select {
+			case <-time.After(30 * time.Second):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		q := works(t, 40, map[string]queue.Handler{
+			"note":  runs(func(a *queue.Attempt) { a.Report(queue.Progress{Done: 1, Note: large}) }),
+			"saved": runs(func(a *queue.Attempt) { a.Save([]byte(large[:8<<10])) }),
+			"large": runs(func(a *queue.Attempt) { a.Save([]byte(large)) }),
+		})
+		note, saved, large := submitted(t, q, "note", 1), submitted(t, q, "saved", 30), submitted(t, q, "large", 2)
+		time.Sleep(20 * time.Second)
+		for _, id := range saved {
+			if task := is(t, q, id, queue.Running); len(task.Checkpoint) != 8<<10 {
+				t.Errorf("the store has a checkpoint of %d bytes", len(task.Checkpoint))
+			}
+		}
+		if task := is(t, q, note[0], queue.Running); task.Progress.Done != 1 || len(task.Progress.Note) < queue.MaxReason {
+			t.Errorf("the store has the progress %d with a note of %d bytes", task.Progress.Done, len(task.Progress.Note))
+		}
+		time.Sleep(20 * time.Second)
+		for _, id := range append(note, saved...) {
+			is(t, q, id, queue.Succeeded)
+		}
+		for _, id := range large {
+			if task := is(t, q, id, queue.Dead); !strings.Contains(task.Error, queue.ErrTooLarge.Error()) {
+				t.Errorf("error %.100q", task.Error)
+			}
+		}
+	})
+}
