@@ -23,9 +23,11 @@ import (
 //     MaxAttempts attempts have failed.
 //
 // A handler should return soon after its context has ended. [context.Cause] returns the
-// reason: [ErrPaused], [ErrCancelled], [ErrStale], [ErrStopping], or
+// reason: [ErrPaused], [ErrCancelled], [ErrStale], [ErrStopping], [ErrTooLarge] after a
+// checkpoint that is too large, that of the scheduler such as [stint.ErrClosed], or
 // context.DeadlineExceeded after the task's Timeout. An error that the handler returns
-// then is a failure only after the Timeout; nil is a success in every case.
+// then is a failure only after the Timeout, and a permanent one after ErrTooLarge; nil is a
+// success in every case.
 type Handler func(context.Context, *Attempt) error
 
 // Handle sets the handler of a kind for the Runs of this queue. The handler receives the

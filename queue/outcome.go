@@ -34,10 +34,10 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	}
 	var again snooze
 	switch cause := context.Cause(ctx); {
-	case interrupted(cause):
-		o.Kind = OutcomeRelease
 	case errors.Is(cause, ErrTooLarge):
 		o.Kind, o.Error, o.Permanent, o.Checkpoint = OutcomeFailure, cause.Error(), true, nil
+	case interrupted(cause):
+		o.Kind = OutcomeRelease
 	case IsShortage(err):
 		o.Kind, o.Error = OutcomeRelease, cut(err.Error())
 	case errors.As(err, &again):
@@ -49,10 +49,10 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	return o
 }
 
-// interrupted reports whether ctx has ended for a reason that is not a failure of the
-// handler.
+// interrupted reports whether a handler's context has ended for another reason than the task's
+// Timeout: then what the handler returns is not a failure.
 func interrupted(cause error) bool {
-	return slices.Contains([]error{ErrPaused, ErrCancelled, ErrStale, ErrStopping}, cause)
+	return cause != nil && !errors.Is(cause, context.DeadlineExceeded)
 }
 
 // delay returns the delay before the next attempt: that of the error if it has one, or

@@ -449,6 +449,35 @@ func TestC5_InterruptedIsNotFailed(t *testing.T) {
 	})
 }
 
+// Nor is it a failure that the scheduler of a handler is closed.
+func TestC5_ClosedSchedulerIsNotAFailure(t *testing.T) {
+	for name, end := range map[string]func(*rig){
+		"Close": func(r *rig) { r.slots.Close() },
+		"Drain": func(r *rig) {
+			ctx, stop := context.WithTimeout(r.Context(), time.Second)
+			defer stop()
+			if err := r.slots.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				r.Errorf("Drain returned %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 1, queue.Config{})
+				r.Handle("k", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return context.Cause(ctx) })
+				r.start()
+				id := r.submit("k", queue.Options{MaxAttempts: 1})
+				r.is(id, queue.Running)
+				end(r)
+				if task := r.is(id, queue.Waiting); task.Failures != 0 || task.Crashes != 0 {
+					t.Errorf("%d failures and %d crashes", task.Failures, task.Crashes)
+				}
+				r.end()
+			})
+		})
+	}
+}
+
 func TestC5_HandlersThatDoNotEndAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{Grace: time.Second, Linger: time.Minute})
