@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,7 +31,8 @@ type Attempt struct {
 	checkpoint []byte        // the checkpoint to send
 	saved      int           // the number of checkpoints so far
 	stored     int           // the number of them that the store has, or has a later one of
-	more       chan struct{} // closed when stored grows; nil if nothing waits for that
+	lost       error         // why the store takes no more of them: ErrStale, or ErrTooLarge
+	more       chan struct{} // closed when stored grows or lost is set; nil if nothing waits for that
 	result     []byte
 	inTx       bool // Outcome has been called
 	returned   bool // the handler has returned
@@ -71,14 +73,19 @@ func (a *Attempt) Save(checkpoint []byte) {
 // Sync blocks until the store has the checkpoint of the last Save, or a later one, so that the
 // next attempt finds it even if this process is killed. It triggers a heartbeat, which costs
 // about as much as a submission. While the store cannot be reached or is full, Sync waits. It
-// returns the cause of ctx if that ends first. Without a [Queue] it returns nil at once.
+// returns the cause of ctx if that ends first. Without a [Queue] it returns nil at once. It also
+// works after the task was ordered to pause or cancel, with a context that is not the handler's.
+// Errors: [ErrTooLarge] and [ErrStale], after which the store takes no checkpoint of the attempt.
 func (a *Attempt) Sync(ctx context.Context) error {
 	a.mu.Lock()
 	saved := a.saved
 	a.mu.Unlock()
 	for beat := a.heartbeatNow; ; beat = nil {
-		more := a.unstored(saved)
-		if more == nil {
+		more, err := a.unstored(saved)
+		switch {
+		case err != nil:
+			return fmt.Errorf("sync the checkpoint of task %s: %w", a.ID, err)
+		case more == nil:
 			return nil
 		}
 		if beat != nil { // once: heartbeats that the store cannot take are repeated anyway
@@ -92,18 +99,20 @@ func (a *Attempt) Sync(ctx context.Context) error {
 	}
 }
 
-// unstored returns a channel that is closed when the store has a further checkpoint; nil if
-// it has the given number of them, or if there is no store.
-func (a *Attempt) unstored(saved int) <-chan struct{} {
+// unstored returns a channel that is closed when the store has a further checkpoint, or takes no
+// more; nil if it has the given number of them, or if there is no store.
+func (a *Attempt) unstored(saved int) (<-chan struct{}, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.heartbeatNow == nil || a.stored >= saved {
-		return nil
-	}
-	if a.more == nil {
+	switch {
+	case a.heartbeatNow == nil, a.stored >= saved:
+		return nil, nil
+	case a.lost != nil:
+		return nil, a.lost
+	case a.more == nil:
 		a.more = make(chan struct{})
 	}
-	return a.more
+	return a.more, nil
 }
 
 // Return sets the result of the task, in JSON, which counts if the attempt succeeds;
@@ -173,6 +182,11 @@ func (a *Attempt) acknowledged(saved int) {
 		return
 	}
 	a.stored = saved
+	a.wake()
+}
+
+// wake ends the waits of Sync for a change of stored or lost. The caller holds the lock.
+func (a *Attempt) wake() {
 	if a.more != nil {
 		close(a.more)
 		a.more = nil
@@ -202,15 +216,18 @@ func (a *Attempt) end(cause error) {
 	if a.ended == nil {
 		a.ended = cause
 	}
+	if !errors.Is(cause, ErrPaused) && !errors.Is(cause, ErrCancelled) {
+		a.lost = cause
+		a.wake()
+	}
 	a.mu.Unlock()
 	if handling != nil {
 		handling.cancel(cause)
 	}
 }
 
-// ordered ends the handler's context if the answer to a heartbeat demands it, and reports
-// whether it does.
-func (a *Attempt) ordered(stop StopReason) (ends bool) {
+// ordered ends the handler's context if the answer to a heartbeat demands it.
+func (a *Attempt) ordered(stop StopReason) {
 	switch stop {
 	case StopPause:
 		a.end(ErrPaused)
@@ -218,8 +235,5 @@ func (a *Attempt) ordered(stop StopReason) (ends bool) {
 		a.end(ErrCancelled)
 	case StopLost:
 		a.end(ErrStale)
-	default:
-		return false
 	}
-	return true
 }

@@ -147,3 +147,75 @@ func TestC6_SyncEnds(t *testing.T) {
 		}
 	})
 }
+
+// Sync also saves what a handler has left to save when its task is ordered to pause.
+func TestC6_SyncAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{Lease: 3 * time.Second})
+		synced := make(chan error, 1)
+		r.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+			<-ctx.Done()
+			time.Sleep(10 * time.Second) // more than a lease
+			a.Save([]byte("half"))
+			synced <- a.Sync(context.WithoutCancel(ctx))
+			return ctx.Err()
+		})
+		id := r.submit("k", queue.Options{})
+		r.start()
+		r.command(queue.OrderPause, id)
+		time.Sleep(time.Minute)
+		select {
+		case err := <-synced:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Fatal("Sync has not returned")
+		}
+		if task := r.is(id, queue.Paused); string(task.Checkpoint) != "half" {
+			t.Errorf("the checkpoint is %q", task.Checkpoint)
+		}
+		r.end()
+	})
+}
+
+// Sync returns an error if the store takes no checkpoint of the attempt any more.
+func TestC6_SyncOfACheckpointThatIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		size int
+		want error
+	}{"too large": {1001, queue.ErrTooLarge}, "lost lease": {1, queue.ErrStale}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 1, queue.Config{})
+				begin := make(chan struct{})
+				synced := make(chan error, 1)
+				r.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+					<-begin
+					a.Save(make([]byte, c.size))
+					synced <- a.Sync(context.WithoutCancel(ctx))
+					return ctx.Err()
+				})
+				id := r.submit("k", queue.Options{MaxCrashes: 1})
+				r.start()
+				if name == "lost lease" {
+					if _, err := r.store.Maintain(t.Context(), time.Now().Add(time.Hour), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				close(begin)
+				time.Sleep(time.Minute)
+				select {
+				case err := <-synced:
+					if !errors.Is(err, c.want) {
+						t.Errorf("Sync returned %v, want %v", err, c.want)
+					}
+				default:
+					t.Fatal("Sync has not returned")
+				}
+				r.is(id, queue.Dead)
+				r.end()
+			})
+		})
+	}
+}

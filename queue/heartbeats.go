@@ -57,7 +57,11 @@ func (s *session) heartbeat(ctx context.Context) {
 	}
 	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
-		if answers[i].Missing || r.ordered(answers[i].Stop) {
+		if answers[i].Missing {
+			continue
+		}
+		r.ordered(answers[i].Stop)
+		if answers[i].Stop == StopLost {
 			continue
 		}
 		if heartbeats[i].Checkpoint != nil {
