@@ -62,7 +62,8 @@ func (a *Attempt) Started() {
 }
 
 // Save keeps a copy of a checkpoint. The next heartbeat or the outcome sends it, and the
-// next attempt finds it in its Task.
+// next attempt finds it in its Task. If the store refuses it as too large, 1 MiB being the usual
+// limit, the handler's context ends with [ErrTooLarge].
 func (a *Attempt) Save(checkpoint []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,7 +117,8 @@ func (a *Attempt) unstored(saved int) (<-chan struct{}, error) {
 }
 
 // Return sets the result of the task, in JSON, which counts if the attempt succeeds;
-// [Result] reads it.
+// [Result] reads it. The task is dead if the store refuses the result as too large: 1 MiB is
+// the usual limit.
 func (a *Attempt) Return(value any) error {
 	result, err := json.Marshal(value)
 	if err != nil {

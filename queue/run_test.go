@@ -336,6 +336,30 @@ func TestC8_CheckpointTooLarge(t *testing.T) {
 	})
 }
 
+// A checkpoint that is too large does not undo a success.
+func TestC8_SuccessWithCheckpointTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{Lease: 3 * time.Second})
+		queue.Kind[time.Duration]("k").Handle(r.Queue, func(_ context.Context, j *queue.Job[time.Duration]) error {
+			j.Save(make([]byte, 2000))
+			time.Sleep(j.Args)
+			return j.Return("done")
+		})
+		r.start()
+		for _, wait := range []time.Duration{0, 10 * time.Second} { // without and with heartbeats
+			receipt, err := queue.Kind[time.Duration]("k").Submit(r.Context(), r.Queue, wait, queue.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(wait)
+			if task := r.is(receipt.ID, queue.Succeeded); string(task.Result) != `"done"` || task.Checkpoint != nil {
+				t.Errorf("result %s, checkpoint of %d bytes", task.Result, len(task.Checkpoint))
+			}
+		}
+		r.end()
+	})
+}
+
 func TestC3_ResultTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})

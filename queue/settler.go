@@ -96,11 +96,17 @@ func (s *session) settled(batch []Outcome, answers []error) {
 	}
 }
 
-// refused replaces an outcome that the store refuses with a permanent failure: otherwise
-// the task would run again and again until its leases have been lost too often.
+// refused replaces an outcome that the store refuses: a success loses its checkpoint, which no
+// attempt needs any more, and others become a permanent failure. Otherwise the task would run
+// again and again until its leases have been lost too often.
 func (s *session) refused(o Outcome, err error) {
 	s.q.cfg.Logger.Error("the outcome of a task was refused", o.attrs(err)...)
-	if o.Kind == OutcomeFailure && o.Permanent && o.Checkpoint == nil {
+	switch {
+	case o.Kind == OutcomeSuccess && o.Checkpoint != nil:
+		o.Checkpoint = nil
+		s.settleAll([]Outcome{o})
+		return
+	case o.Kind == OutcomeFailure && o.Permanent && o.Checkpoint == nil:
 		return // the outcome is such a failure already
 	}
 	s.settleAll([]Outcome{{ID: o.ID, Token: o.Token, Kind: OutcomeFailure, Permanent: true, Error: err.Error()}})

@@ -78,15 +78,21 @@ func TestC6_LargeOutcomes(t *testing.T) {
 			"result": func(_ context.Context, a *queue.Attempt) error { return a.Return(large) },
 			"error":  func(context.Context, *queue.Attempt) error { return errors.New(large) },
 			"panic":  func(context.Context, *queue.Attempt) error { panic(large) },
+			"saved":  func(_ context.Context, a *queue.Attempt) error { a.Save([]byte(large)); return nil },
 			"small":  func(context.Context, *queue.Attempt) error { return nil },
 		})
 		for kind, says := range map[string]string{
 			"result": queue.ErrTooLarge.Error(), "error": large[:queue.MaxReason], "panic": "panic: " + large[:1000],
+			"saved": "",
 		} {
 			id := submitted(t, q, kind, 1)[0]
 			small := submitted(t, q, "small", 20)
 			time.Sleep(time.Minute)
-			if task := is(t, q, id, queue.Dead); !strings.HasPrefix(task.Error, says) {
+			want := queue.Dead
+			if kind == "saved" {
+				want = queue.Succeeded
+			}
+			if task := is(t, q, id, want); !strings.HasPrefix(task.Error, says) {
 				t.Errorf("the error of the kind %s is %.100q", kind, task.Error)
 			}
 			for _, id := range small {
