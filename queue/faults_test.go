@@ -181,6 +181,46 @@ func TestC2_DelaysFollowThePolicy(t *testing.T) {
 	})
 }
 
+// A downtime between two attempts does not count as the delay between them, from which the next
+// one grows; nor does a snooze.
+func TestC2_DelaysAfterADowntime(t *testing.T) {
+	for name, wait := range map[string]struct{ down, snooze time.Duration }{
+		"neither": {}, "a downtime": {down: time.Hour}, "a snooze": {snooze: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := func() uint64 { return 1 << 62 }
+				r := newRig(t, 1, queue.Config{Random: random})
+				calls := 0
+				var begun time.Time
+				r.Handle("k", func(context.Context, *queue.Attempt) error {
+					begun = time.Now()
+					if calls++; calls == 2 && wait.snooze > 0 {
+						return queue.Snooze(wait.snooze)
+					}
+					return errFault
+				})
+				r.start()
+				id := r.submit("k", queue.Options{MaxAttempts: 4})
+				first := r.is(id, queue.Scheduled).RunAt.Sub(begun)
+				if wait.down > 0 {
+					r.end()
+					time.Sleep(wait.down)
+					r.start()
+				}
+				time.Sleep(first + wait.snooze + 50*time.Millisecond) // less than the next delay
+				policy := retry.TaskPolicy()
+				policy.Attempts = 4
+				want, _ := policy.Next(2, first, random)
+				if task := r.is(id, queue.Scheduled); task.Failures != 2 || task.RunAt.Sub(begun) != want {
+					t.Errorf("after %d failures the delay is %s, want %s after %s", task.Failures, task.RunAt.Sub(begun), want, first)
+				}
+				r.end()
+			})
+		})
+	}
+}
+
 // A report that cannot be sent is sent when the store can be reached again, and the handler
 // keeps its task as long as its lease can last.
 func TestC8_FailedHeartbeatsAreRepeated(t *testing.T) {

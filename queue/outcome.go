@@ -65,7 +65,9 @@ func (q *Queue) delay(t *Task, err error) time.Duration {
 	for i, step := range slices.Backward(t.Steps) {
 		if step.On == OnFailure {
 			if t.Failures > 0 && i+1 < len(t.Steps) && t.Steps[i+1].On == OnDue {
-				before = t.Steps[i+1].At.Sub(step.At)
+				// RunAt has passed long before that step if no process ran meanwhile, and is
+				// later than the step after a snooze.
+				before = min(t.Steps[i+1].At.Sub(step.At), t.RunAt.Sub(step.At))
 			}
 			break
 		}
