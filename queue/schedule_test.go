@@ -222,6 +222,32 @@ func TestC8_MissedTicksOfASmallQueue(t *testing.T) {
 	})
 }
 
+// threeTasks is a store whose calls have room for three tasks, as a server's for large ones.
+type threeTasks struct{ queue.Store }
+
+func (s threeTasks) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
+	if len(r.Tasks) > 3 {
+		return queue.ErrTooLarge
+	}
+	return s.Store.Reschedule(ctx, now, r)
+}
+
+// Missed ticks whose tasks do not fit in one call are made up for in several, all at once.
+func TestC8_MissedTicksOfLargeTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTickRig(t, idle())
+		r.Queue = queue.New(threeTasks{r.store}, idle())
+		r.schedule(queue.Schedule{Cron: "@hourly", Missed: queue.MissedAll})
+		time.Sleep(10*time.Hour + time.Minute)
+		r.start()
+		r.ticked("s", hours(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)...)
+		if s := r.scheduled("s"); s.Error != "" || !s.Next.Equal(hours(11)[0]) {
+			t.Errorf("then the schedule is %+v", s)
+		}
+		r.end()
+	})
+}
+
 // A schedule that is declared again, as each process does at its start, goes on;
 // and begins anew if its times have changed.
 func TestC8_ScheduleDeclaredAgain(t *testing.T) {

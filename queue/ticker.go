@@ -183,7 +183,7 @@ func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.T
 		ticks = nil
 	}
 	err = k.submit(ctx, s, ticks, next)
-	for errors.Is(err, ErrFull) && len(ticks) > 1 { // a queue may have room for some but not for all at once
+	for noRoom(err) && len(ticks) > 1 {
 		half := len(ticks) / 2
 		ticks, next = ticks[:half], ticks[half]
 		err = k.submit(ctx, s, ticks, next)
@@ -199,6 +199,9 @@ func (k *ticker) fire(ctx context.Context, s *known, now time.Time) (next time.T
 	}
 	return next, nil
 }
+
+// noRoom reports whether a queue, or a call, may have room for some of the tasks if not for all.
+func noRoom(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge) }
 
 // submit submits the tasks of ticks, and moves the schedule to the next one.
 func (k *ticker) submit(ctx context.Context, s *known, ticks []time.Time, next time.Time) error {
@@ -255,5 +258,5 @@ func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error)
 
 // refused reports whether the store has refused a task as invalid or for want of room.
 func refused(err error) bool {
-	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrFull)
+	return errors.Is(err, ErrInvalid) || noRoom(err)
 }
