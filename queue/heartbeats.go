@@ -8,10 +8,14 @@ import (
 	"time"
 )
 
+// heartbeatMost is the longest time between two heartbeats: stores forget a worker after a
+// minute without one.
+const heartbeatMost = 20 * time.Second
+
 // heartbeatUntil sends heartbeats of the worker and its tasks until ctx ends, and obeys
 // the answers.
 func (s *session) heartbeatUntil(ctx context.Context) {
-	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll)
+	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll, heartbeatMost)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil { // even if another event came together with its end

@@ -311,6 +311,22 @@ func TestC8_LongWorkKeepsItsLease(t *testing.T) {
 	})
 }
 
+// A worker that has nothing to do is known to be there, however long its leases and polls are.
+func TestC8_IdleWorkerIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{Poll: time.Hour, Lease: 24 * time.Hour})
+		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+		r.start()
+		for range 10 {
+			time.Sleep(time.Minute)
+			if st, err := r.Stats(t.Context()); err != nil || len(st.Workers) != 1 {
+				t.Fatalf("%d workers, %v", len(st.Workers), err)
+			}
+		}
+		r.end()
+	})
+}
+
 // A checkpoint that is too large costs its own task, and not all others their
 // leases.
 func TestC8_CheckpointTooLarge(t *testing.T) {
