@@ -25,7 +25,7 @@ type Config struct {
 	// control characters, and at most 200 bytes with that number.
 	Worker string
 	// Lease is the length of a lease without a heartbeat; 0 means 30 s. Heartbeats are
-	// three times as frequent, so it does not limit how long a task runs. It is how long
+	// at least three times as frequent, so it does not limit how long a task runs. It is how long
 	// a task waits after its worker has died.
 	Lease time.Duration
 	// Retry is the policy for the delay before the next attempt of a task that has

@@ -340,6 +340,26 @@ func outcomeWaits(t *testing.T, away time.Duration) {
 	})
 }
 
+// However seldom a Run polls, an outcome is settled soon after the store is back.
+func TestC6_OutcomesDoNotWaitForThePoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Poll: 24 * time.Hour})
+		begun := time.Now()
+		store.before = func(call string) error {
+			if call == "settle" && time.Since(begun) < time.Hour {
+				return errFault
+			}
+			return nil
+		}
+		r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+		r.start()
+		id := r.submit("k", queue.Options{})
+		time.Sleep(time.Hour + 2*time.Second)
+		r.is(id, queue.Succeeded)
+		r.end()
+	})
+}
+
 // A checkpoint that is on its way to the store when the handler ends is not
 // lost: the outcome takes it along.
 func TestC8_CheckpointOnItsWay(t *testing.T) {

@@ -27,8 +27,8 @@ func (s *session) settle() {
 // and one that none reaches has given the tasks to no other worker. A call that the store
 // refuses is divided.
 func (s *session) settleAll(batch []Outcome) {
-	const first = 10 * time.Millisecond
-	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll) {
+	const first, longest = 10 * time.Millisecond, time.Second
+	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll, longest) {
 		answers, err := s.settleOnce(batch)
 		if err == nil {
 			s.settled(batch, answers)
