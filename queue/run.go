@@ -61,7 +61,8 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 
 	dispatchers.Wait() // until ctx ends
 	err := s.end(stop)
-	s.settleBy.Store(q.clock.Now().Add(q.cfg.Lease).UnixNano())
+	by := q.clock.Now().Add(q.cfg.Lease)
+	s.settleBy.Store(&by)
 	endLoops()
 	loops.Wait()
 	if err != nil {

@@ -26,7 +26,8 @@ type session struct {
 
 	working  sync.WaitGroup // claims and handlers
 	outcomes chan Outcome
-	settleBy atomic.Int64 // nanoseconds since 1970, set when the handlers have ended: no outcome is retried after that
+	// settleBy is set when the handlers have ended: no outcome is retried after that.
+	settleBy atomic.Pointer[time.Time]
 
 	ordered <-chan struct{} // signals that tasks may have been ordered to stop
 	sooner  chan struct{}   // signals a lease that ends before the watchdog would look

@@ -40,7 +40,7 @@ func (s *session) settleAll(batch []Outcome) {
 		}
 		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
 		by := s.settleBy.Load()
-		if errors.Is(err, ErrClosed) || by != 0 && s.q.clock.Now().UnixNano() > by {
+		if errors.Is(err, ErrClosed) || by != nil && s.q.clock.Now().After(*by) {
 			break
 		}
 		time.Sleep(wait)
@@ -71,8 +71,8 @@ func (s *session) divide(batch []Outcome, err error) {
 // remaining outcomes have the time until settleBy together.
 func (s *session) settleOnce(batch []Outcome) ([]error, error) {
 	now, limit := s.q.clock.Now(), s.q.cfg.Lease
-	if by := s.settleBy.Load(); by != 0 {
-		limit = min(limit, time.Duration(by-now.UnixNano()))
+	if by := s.settleBy.Load(); by != nil {
+		limit = min(limit, by.Sub(now))
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(limit, atLeast))
 	defer stop()

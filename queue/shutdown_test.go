@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,6 +55,27 @@ func TestC5_OutcomesThatNobodyTakes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// However long a lease is, the last outcomes have its time to be settled.
+func TestC5_OutcomesOfAVeryLongLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Lease: math.MaxInt64})
+		store.settle = func(ctx context.Context) error {
+			select {
+			case <-time.After(time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		r.Handle("k", func(context.Context, *queue.Attempt) error { time.Sleep(time.Second); return nil })
+		r.start()
+		id := r.submit("k", queue.Options{})
+		r.is(id, queue.Running)
+		r.end()
+		r.is(id, queue.Succeeded)
+	})
 }
 
 // A store whose clock is behind says that there is more to do at times that have
