@@ -199,6 +199,26 @@ func BenchmarkForgetDependency(b *testing.B) {
 	}
 }
 
+// BenchmarkSubmitAfter submits tasks that come after many others, and reports the time for one
+// predecessor of one task.
+func BenchmarkSubmitAfter(b *testing.B) {
+	const size = 100
+	for _, after := range []int{10, 1000} {
+		b.Run(fmt.Sprint(after), func(b *testing.B) {
+			perTask(b, size*after, func() (*machine.Machine, []queue.ID) {
+				return filled(b, after, func(int) queue.Spec { return queue.Spec{} })
+			}, func(m *machine.Machine, first []queue.ID) {
+				var ids queue.IDs
+				tasks := make([]queue.NewTask, size)
+				for i := range tasks {
+					tasks[i] = newTask(&ids, queue.Spec{Options: queue.Options{After: first}})
+				}
+				submitAll(b, m, tasks)
+			})
+		})
+	}
+}
+
 // BenchmarkRetryFromTheMiddle retries dead tasks, the last first, in reverse of the order
 // in which they are forgotten.
 func BenchmarkRetryFromTheMiddle(b *testing.B) {

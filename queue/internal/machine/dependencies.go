@@ -2,7 +2,6 @@ package machine
 
 import (
 	"container/list"
-	"slices"
 
 	"github.com/stintgo/stint/internal/shrink"
 	"github.com/stintgo/stint/queue"
@@ -61,18 +60,21 @@ type batch struct {
 	waiting waiters // tasks that wait until open is 0
 }
 
-// await registers the waits of a task for the tasks and the batch that it comes after.
+// await registers the waits of a task for the tasks and the batch that it comes after. If
+// the task names a predecessor twice, it is already the last task of the predecessor's list,
+// because all its waits are registered together.
 func (d *dependencies) await(t *task, s *queue.Spec) {
 	for _, id := range s.After {
 		d.awaitSuccess(t, id)
 	}
 	for _, id := range s.AfterAny {
 		first := d.earlier(t, id)
-		if first == nil || slices.ContainsFunc(t.waiting(), func(w wait) bool { return w.on.id == id && w.in == &w.on.end }) {
+		if first == nil {
 			continue
 		}
-		p := d.predecessor(first)
-		d.addWait(t, p, &p.end)
+		if p := d.predecessor(first); !p.end.endsWith(t) {
+			d.addWait(t, p, &p.end)
+		}
 	}
 	if !s.AfterBatch.IsZero() {
 		b := d.batchOf(s.AfterBatch)
@@ -90,7 +92,7 @@ func (d *dependencies) awaitSuccess(t *task, id queue.ID) {
 		return
 	}
 	first := d.earlier(t, id)
-	if first == nil || slices.ContainsFunc(t.waiting(), func(w wait) bool { return w.on.id == id && w.in != &w.on.end }) {
+	if first == nil {
 		return
 	}
 	p := d.predecessor(first)
@@ -99,7 +101,9 @@ func (d *dependencies) awaitSuccess(t *task, id queue.ID) {
 		return
 	}
 	d.unpin(p) // a pinned task that has not succeeded would hold t for ever
-	d.addWait(t, p, p.success)
+	if !p.success.endsWith(t) {
+		d.addWait(t, p, p.success)
+	}
 }
 
 // addWait registers a wait of t for p, and adds t to a list unless that is nil.

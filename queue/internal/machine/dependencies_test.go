@@ -40,3 +40,31 @@ func TestC12_DeadTaskIsNotKeptForASuccess(t *testing.T) {
 		t.Errorf("a task that waits for the success of a dead one is %s, want cancelled", got)
 	}
 }
+
+// A task may name a predecessor twice: it waits for it once, and retention forgets all tasks
+// afterwards.
+func TestC12_PredecessorNamedTwice(t *testing.T) {
+	p := newProcess(t)
+	first := newTask(&p.ids, queue.Spec{})
+	twice := []queue.ID{first.ID, first.ID}
+	second := newTask(&p.ids, queue.Spec{Options: queue.Options{After: twice, AfterAny: twice}})
+	submit(t, p.Machine, first, second)
+	before := p.task(second.ID)
+	if before.State != queue.Held || len(before.Holds) != 1 {
+		t.Fatalf("the second task is %s with the holds %+v, want held with one", before.State, before.Holds)
+	}
+	for range 2 {
+		if err := p.settle(p.one(false), queue.OutcomeSuccess); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := p.task(second.ID).State; got != queue.Succeeded {
+		t.Fatalf("the second task is %s, want succeeded", got)
+	}
+	if _, err := p.Maintain(t.Context(), start.Add(25*time.Hour), 0); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := p.Find(t.Context(), queue.Filter{}, queue.Page{}); err != nil || len(found) > 0 {
+		t.Errorf("after a day there are %d tasks, error %v, want none", len(found), err)
+	}
+}

@@ -61,6 +61,12 @@ type waiters struct {
 	cascade *cascade // why the tasks are cancelled; nil if they are not
 }
 
+// endsWith reports whether t is the last task of the list.
+func (w *waiters) endsWith(t *task) bool {
+	last := w.Back()
+	return last != nil && last.Value.(*task) == t
+}
+
 // begin begins a step, which may make visitsPerStep visits.
 func (p *scans) begin() { p.left = visitsPerStep }
 
