@@ -69,7 +69,8 @@ type Counts struct {
 	Ended   Ended `json:"ended"`
 	// Limits are the settings in force, with the origin of each. From must not be changed.
 	Limits Layer `json:"limits,omitzero"`
-	// Keys has the number of running tasks of each key that has limits of its own.
+	// Keys has the number of running tasks of each key that has limits of its own in this
+	// queue, and of each key that has them under the queue "", if a task of it runs here.
 	Keys map[string]int `json:"keys,omitempty"`
 }
 

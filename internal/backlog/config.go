@@ -14,6 +14,10 @@ type Config struct {
 	// KeyLimits are the limits of single keys, which override PerKey, 0 for no limit. The
 	// map must not be changed later.
 	KeyLimits map[string]int
+	// SharedLimits are limits of single keys too, for those without one in KeyLimits. Several
+	// backlogs may have the same map. After a change of it, the caller calls [Keys.Review] for
+	// each key that it concerns.
+	SharedLimits map[string]int
 	// Share returns the weight of a key in the fairness between keys, at least
 	// 1. Nil gives every key the same.
 	Share func(key string) int

@@ -145,18 +145,19 @@ func TestBlock_Causes(t *testing.T) {
 // A backlog limits keys also if only single keys have a limit.
 func TestA5_LimitsKeys(t *testing.T) {
 	for _, c := range []struct {
-		perKey int
-		limits map[string]int
-		want   bool
+		perKey         int
+		limits, shared map[string]int
+		want           bool
 	}{
-		{0, nil, false},
-		{2, nil, true},
-		{0, map[string]int{"k": 1}, true},
+		{0, nil, nil, false},
+		{2, nil, nil, true},
+		{0, map[string]int{"k": 1}, nil, true},
+		{0, nil, map[string]int{"k": 1}, true},
 	} {
-		b := backlog.New[int](backlog.Config{Max: 10, PerKey: c.perKey, KeyLimits: c.limits})
+		b := backlog.New[int](backlog.Config{Max: 10, PerKey: c.perKey, KeyLimits: c.limits, SharedLimits: c.shared})
 		if got := b.Keys().Limited(); got != c.want {
-			t.Errorf("a limit of %d per key and of %v for single ones: limits keys %v, want %v",
-				c.perKey, c.limits, got, c.want)
+			t.Errorf("a limit of %d per key, of %v for single ones and of %v shared: limits keys %v, want %v",
+				c.perKey, c.limits, c.shared, got, c.want)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 type Keys[T any] struct {
 	order  *order[T]
 	perKey int
-	limits map[string]int // of single keys, which have these instead of perKey
+	limits map[string]int // of single keys, which have these instead of shared and perKey
+	shared map[string]int // of single keys, which have these instead of perKey; see Config.SharedLimits
 	share  func(key string) int
 	known  map[string]*key[T] // those with a flow or a running entry, and blocked ones
 	peak   int                // as shrink.Delete has it
@@ -95,6 +96,13 @@ func (s *Keys[T]) SetLimits(perKey int, limits map[string]int) {
 	}
 }
 
+// Review applies the limit of a key after a change of [Config.SharedLimits].
+func (s *Keys[T]) Review(name string) {
+	if k := s.known[name]; k != nil {
+		s.review(k)
+	}
+}
+
 // SetPerKey changes the limit of every key that has none of its own, 0 for none.
 // The cost is linear in the number of keys.
 func (s *Keys[T]) SetPerKey(n int) { s.SetLimits(n, s.limits) }
@@ -107,11 +115,14 @@ func (s *Keys[T]) Limit(name string) int {
 	if n, ok := s.limits[name]; ok {
 		return n
 	}
+	if n, ok := s.shared[name]; ok {
+		return n
+	}
 	return s.perKey
 }
 
 // Limited reports whether any key has a limit.
-func (s *Keys[T]) Limited() bool { return s.perKey > 0 || len(s.limits) > 0 }
+func (s *Keys[T]) Limited() bool { return s.perKey > 0 || len(s.limits)+len(s.shared) > 0 }
 
 // AtLimit reports whether as many entries of a key run as may.
 func (s *Keys[T]) AtLimit(name string) bool { return s.atLimit(s.known[name]) }

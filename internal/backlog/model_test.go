@@ -72,8 +72,10 @@ func (m *model) limitOf(key string) int {
 	if key == "" {
 		return 0
 	}
-	if limit, ok := m.cfg.KeyLimits[key]; ok {
-		return limit
+	for _, limits := range []map[string]int{m.cfg.KeyLimits, m.cfg.SharedLimits} {
+		if limit, ok := limits[key]; ok {
+			return limit
+		}
 	}
 	return m.cfg.PerKey
 }

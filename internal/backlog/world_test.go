@@ -52,6 +52,9 @@ func (w *world) step() string {
 	case 8:
 		return w.recap()
 	case 9:
+		if w.rnd.IntN(2) == 0 {
+			return w.shareLimit()
+		}
 		return w.limitKeys()
 	case 10:
 		return w.fail()
@@ -246,12 +249,30 @@ func (w *world) limitKeys() string {
 	}
 	w.fast.Keys().SetLimits(w.cfg.PerKey, w.cfg.KeyLimits)
 	w.slow.cfg.PerKey, w.slow.cfg.KeyLimits = w.cfg.PerKey, w.cfg.KeyLimits
+	w.limited()
+	return fmt.Sprintf("per key %d, of single ones %v", w.cfg.PerKey, w.cfg.KeyLimits)
+}
+
+// shareLimit changes the shared limit of a key.
+func (w *world) shareLimit() string {
+	key := keys[2+w.rnd.IntN(4)]
+	if limit := w.rnd.IntN(5); limit < 4 {
+		w.cfg.SharedLimits[key] = limit
+	} else {
+		delete(w.cfg.SharedLimits, key)
+	}
+	w.fast.Keys().Review(key)
+	w.limited()
+	return fmt.Sprintf("shared limits %v", w.cfg.SharedLimits)
+}
+
+// limited ends a change of the limits of keys.
+func (w *world) limited() {
 	for _, key := range keys {
 		w.slow.setAside(key)
 	}
 	w.slow.readmit()
 	w.dispatch()
-	return fmt.Sprintf("per key %d, of single ones %v", w.cfg.PerKey, w.cfg.KeyLimits)
 }
 
 // burst queues many entries of one line, so that lines get long.
@@ -301,7 +322,8 @@ func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(first+i, 0))
 		cfg := backlog.Config{
 			Max: 1 + rnd.IntN(10), Caps: randomCaps(rnd), PerKey: rnd.IntN(3),
-			Share: func(key string) int { return int(key[0]-'a')%3 + 1 },
+			Share:        func(key string) int { return int(key[0]-'a')%3 + 1 },
+			SharedLimits: make(map[string]int),
 		}
 		w := &world{
 			t: t, rnd: rnd, cfg: cfg, fast: backlog.New[int](cfg), slow: newModel(cfg),
@@ -326,6 +348,7 @@ func (w *world) drain() {
 	w.cfg.Max, w.cfg.PerKey, w.cfg.KeyLimits = max(w.cfg.Max, w.heaviest(), 1), 0, nil
 	w.fast.SetMax(w.cfg.Max)
 	w.fast.Keys().SetLimits(0, nil)
+	clear(w.cfg.SharedLimits)
 	for _, key := range keys {
 		w.fast.Keys().Unblock(key, ^backlog.Cause(0))
 		delete(w.slow.blocked, key)

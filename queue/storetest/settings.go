@@ -276,6 +276,10 @@ func limitOfOneKey(c *trial) {
 	}
 	stats := c.stats()
 	c.equal("the keys", stats.Queues[queue.DefaultQueue].Keys, map[string]int{"free": 5, "large": 3, "small": 1})
+	c.change("", queue.Change{Key: "idle", Set: queue.Settings{Max: 3}}) // no task of it runs
+	c.change(queue.DefaultQueue, queue.Change{Key: "own", Set: queue.Settings{Max: 3}})
+	c.equal("the keys", c.stats().Queues[queue.DefaultQueue].Keys,
+		map[string]int{"free": 5, "large": 3, "small": 1, "own": 0})
 	c.change(queue.DefaultQueue, queue.Change{Key: "small", Unset: queue.Fields()})
 	c.claim(50)
 	if got, want := runs(), "map[free:5 large:3 other:2 small:2]"; got != want {
@@ -297,6 +301,13 @@ func rateOfOneKey(c *trial) {
 	}
 	if got, want := fmt.Sprint(started), "map[fast:3 free:5 slow:1]"; got != want {
 		c.Errorf("the started tasks by key are %s, want %s", got, want)
+	}
+	c.change("", queue.Change{Key: "slow", Set: queue.Settings{Rate: queue.Rate{PerSecond: 1, Burst: 2}}})
+	for _, t := range c.claim(50) {
+		started[t.Key]++
+	}
+	if got, want := fmt.Sprint(started), "map[fast:3 free:5 slow:3]"; got != want {
+		c.Errorf("the rate of one key was changed: the started tasks by key are %s, want %s", got, want)
 	}
 	c.pass(time.Second)
 	if got := c.claim(50); len(got) != 2 || !slices.ContainsFunc(got, func(t queue.Task) bool { return t.Key == "fast" }) {

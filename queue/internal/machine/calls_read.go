@@ -109,6 +109,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	for name, q := range m.queues.byName {
 		s.Queues[name] = m.counts.of(q, at)
 	}
+	m.settings.addRunningKeys(s.Queues)
 	s.Workers = m.workerSet.live(at)
 	if m.cfg.Room != nil {
 		if err := m.cfg.Room(); err != nil {

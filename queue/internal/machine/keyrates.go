@@ -71,16 +71,18 @@ func (r *keyRates) unblock() {
 	}
 }
 
-// reset removes the entries of all keys of a queue, because their rates may have changed.
-func (r *keyRates) reset(q *queueState) {
-	for name, k := range q.keys {
-		r.byTime.remove(k)
-		if k.blocked > 0 {
-			q.blocked.remove(k)
-			q.order.Keys().Unblock(name, causeRate)
-		}
-		shrink.Delete(&q.keys, &q.keysPeak, name)
+// reset removes the entry of a key of a queue, because its rate has changed.
+func (r *keyRates) reset(q *queueState, key string) {
+	k := q.keys[key]
+	if k == nil {
+		return
 	}
+	r.byTime.remove(k)
+	if k.blocked > 0 {
+		q.blocked.remove(k)
+		q.order.Keys().Unblock(key, causeRate)
+	}
+	shrink.Delete(&q.keys, &q.keysPeak, key)
 }
 
 // unspend undoes spend.

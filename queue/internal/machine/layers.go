@@ -118,29 +118,32 @@ func inForce(own, all *queue.Configured, fields []queue.Field) (l queue.Layer) {
 	return l
 }
 
-// keyLimits are the limits in force of single keys of a queue.
+// keyLimits are limits of single keys: those of one queue, or those of each queue, which all
+// queues share.
 type keyLimits struct {
 	running map[string]int // tasks that may run at once; 0: no limit
 	rates   map[string]rate
 }
 
-// keyLimitsOf returns the limits of keys from the settings of a queue and of all queues.
-func keyLimitsOf(own, all map[string]queue.Layers) (limits keyLimits) {
-	if len(own)+len(all) == 0 {
-		return limits
-	}
-	limits = keyLimits{make(map[string]int), make(map[string]rate)}
-	for _, keys := range []map[string]queue.Layers{all, own} { // the queue's own override the others
-		for key, layers := range keys {
-			if value, _, ok := layers.Value(queue.FieldMax); ok {
-				limits.running[key] = value.Max
-			}
-			if value, _, ok := layers.Value(queue.FieldRate); ok {
-				limits.rates[key] = newRate(value.Rate)
-			}
-		}
+// keyLimitsOf returns the limits of keys from settings.
+func keyLimitsOf(keys map[string]queue.Layers) keyLimits {
+	limits := keyLimits{make(map[string]int), make(map[string]rate)}
+	for key, layers := range keys {
+		limits.set(key, layers)
 	}
 	return limits
+}
+
+// set sets the limits of a key from its settings.
+func (l *keyLimits) set(key string, layers queue.Layers) {
+	delete(l.running, key)
+	delete(l.rates, key)
+	if value, _, ok := layers.Value(queue.FieldMax); ok {
+		l.running[key] = value.Max
+	}
+	if value, _, ok := layers.Value(queue.FieldRate); ok {
+		l.rates[key] = newRate(value.Rate)
+	}
 }
 
 // cloneLayers copies layers, because the caller of the store may change the result.

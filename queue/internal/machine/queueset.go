@@ -19,6 +19,7 @@ type queueSet struct {
 	sorted     []*queueState                   // cache of all; nil after a removal
 	listeners  map[string][]chan struct{}      // by the name of a queue, which need not exist
 	configure  func(*queueState)               // applies the settings in force to a new queue
+	keyLimits  keyLimits                       // of single keys in each queue; settingSet changes them
 	peaks      struct{ byName, listeners int } // of the maps, for shrink.Delete
 }
 
@@ -34,7 +35,7 @@ func (s *queueSet) remove(q *queueState) {
 func (s *queueSet) get(name string) *queueState {
 	q := s.byName[name]
 	if q == nil {
-		q = newQueueState(name, s.number(), s.listeners[name])
+		q = newQueueState(name, s.number(), &s.keyLimits, s.listeners[name])
 		s.byName[name], s.numbered[q.no] = q, q
 		s.configure(q)
 	}

@@ -51,12 +51,16 @@ type queueState struct {
 type limits struct {
 	rate     rate
 	keyRate  rate
-	ownRates map[string]rate // rates of single keys, which replace keyRate
+	ownRates map[string]rate // rates of single keys, which replace those of shared and keyRate
+	shared   *keyLimits      // limits of single keys in each queue, whose rates replace keyRate
 }
 
 // rateOfKey returns the rate that limits the starts of a key.
 func (l *limits) rateOfKey(key string) rate {
 	if r, ok := l.ownRates[key]; ok {
+		return r
+	}
+	if r, ok := l.shared.rates[key]; ok {
 		return r
 	}
 	return l.keyRate
@@ -69,11 +73,12 @@ const (
 	causeTotal                           // the limit of the key in all queues together
 )
 
-func newQueueState(name string, no uint32, listeners []chan struct{}) *queueState {
+func newQueueState(name string, no uint32, shared *keyLimits, listeners []chan struct{}) *queueState {
 	return &queueState{
 		name:      name,
 		no:        no,
-		order:     backlog.New[uint32](backlog.Config{Max: math.MaxInt32}),
+		limits:    limits{shared: shared},
+		order:     backlog.New[uint32](backlog.Config{Max: math.MaxInt32, SharedLimits: shared.running}),
 		kinds:     make(map[string]int),
 		groups:    groups{byName: make(map[string]*group)},
 		keys:      make(map[string]*keyRate),
@@ -112,7 +117,7 @@ func (q *queueState) classes(classes []int, kinds []string) []int {
 	return classes
 }
 
-// configure applies settings.
+// configure applies settings. keys are the limits of single keys of this queue alone.
 func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	s := in.Settings
 	q.settings, q.inForce = s, in
@@ -125,7 +130,7 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
 	q.order.Keys().SetLimits(s.PerKey, keys.running)
-	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates}
+	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates, q.limits.shared}
 }
 
 // limited reports whether the queue has a limit of running tasks, so that the end of a

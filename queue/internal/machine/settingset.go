@@ -12,7 +12,9 @@ import (
 // settingSet is the settings of each queue, and the defaults of all queues under the
 // name "", in memory and in a row for each name. Each name has two layers: that of
 // programs and that of operators. settingSet applies the settings to the queues and to
-// the limits over all queues. Its maps are not changed in place, so results may share
+// the limits over all queues. The limits of single keys under "" are in one place, which
+// all queues share, so that the cost of a change is linear in the number of keys and in
+// that of queues, and not in their product. Its maps are not changed in place, so results may share
 // them. The caller of each method holds the lock of the machine.
 type settingSet struct {
 	cfg       *Config
@@ -27,6 +29,14 @@ type settingSet struct {
 	byName   map[string]queue.Configured
 	versions uint64      // the last version given to settings
 	totals   queue.Layer // in force for all queues together
+}
+
+// loaded applies the settings that load has read.
+func (s *settingSet) loaded() {
+	s.configureTotals()
+	for key, layers := range s.byName[""].Keys {
+		s.queues.keyLimits.set(key, layers)
+	}
 }
 
 // configureTotals applies the settings for all queues together.
@@ -76,11 +86,19 @@ func (s *settingSet) alter(name string, c *queue.Change) error {
 	}
 	s.versions++
 	is.Version = s.versions
-	return s.set(name, is)
+	if err := s.store(name, is); err != nil {
+		return err
+	}
+	if name == "" && c.Key != "" {
+		s.configureKey(c.Key, layers)
+	} else {
+		s.apply(name)
+	}
+	return nil
 }
 
-// set stores the settings under a name in memory and in their row, and applies them.
-func (s *settingSet) set(name string, is queue.Configured) error {
+// store stores the settings under a name in memory and in their row.
+func (s *settingSet) store(name string, is queue.Configured) error {
 	row := settingsRow{
 		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
 		Program: is.Program, Operator: is.Operator, Keys: is.Keys,
@@ -94,15 +112,39 @@ func (s *settingSet) set(name string, is queue.Configured) error {
 		value = nil
 	}
 	s.journal.Set(rowSettings+name, value, false)
+	return nil
+}
+
+// apply applies the settings under a name, except those of single keys in each queue.
+func (s *settingSet) apply(name string) {
 	if name != "" {
 		s.configure(s.queues.get(name))
-		return nil
+		return
 	}
 	s.configureTotals()
 	for _, q := range s.queues.byName {
 		s.configure(q)
 	}
-	return nil
+}
+
+// configureKey applies the settings of one key in each queue. A rate that has changed begins
+// anew.
+func (s *settingSet) configureKey(key string, layers queue.Layers) {
+	s.configureKeyTotals(s.byName[""].Keys)
+	shared := &s.queues.keyLimits
+	before, had := shared.rates[key]
+	shared.set(key, layers)
+	for _, q := range s.queues.byName {
+		was := q.limits.keyRate
+		if had {
+			was = before
+		}
+		if _, own := q.limits.ownRates[key]; !own && q.limits.rateOfKey(key) != was {
+			s.keyRates.reset(q, key)
+		}
+		q.order.Keys().Review(key)
+		q.signal()
+	}
 }
 
 // setPause pauses a queue, or resumes it if p is nil.
@@ -111,7 +153,11 @@ func (s *settingSet) setPause(name string, p *queue.Pause) error {
 	if is.Paused = clonePause(p); p != nil && p.Since.IsZero() {
 		is.Paused.Since = s.clock.time()
 	}
-	return s.set(name, is)
+	if err := s.store(name, is); err != nil {
+		return err
+	}
+	s.apply(name)
+	return nil
 }
 
 // view returns a copy of all settings, with the values in force.
@@ -138,7 +184,7 @@ func (s *settingSet) view() map[string]queue.Configured {
 // load reads the rows of all settings.
 func (s *settingSet) load() error {
 	s.versions = uint64(s.cfg.Epoch) << versionShift
-	defer s.configureTotals() // before tasks are loaded
+	defer s.loaded() // before tasks are loaded
 	return s.journal.Scan(rowSettings, func(key string, value []byte) error {
 		var row settingsRow
 		if err := json.Unmarshal(value, &row); err != nil {
@@ -159,14 +205,19 @@ func (s *settingSet) load() error {
 	})
 }
 
-// configure applies settings to a queue: its own, else the defaults. A pause of all
-// queues pauses each queue.
+// configure applies settings to a queue: its own, else the defaults, except those of single
+// keys in each queue. A pause of all queues pauses each queue. A rate that has changed begins
+// anew.
 func (s *settingSet) configure(q *queueState) {
 	before := q.limits
 	own, all := s.byName[q.name], s.byName[""]
-	q.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys, all.Keys))
-	if q.limits.keyRate != before.keyRate || !maps.Equal(q.limits.ownRates, before.ownRates) {
-		s.keyRates.reset(q)
+	q.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys))
+	if perKey := q.limits.keyRate != before.keyRate; perKey || !maps.Equal(q.limits.ownRates, before.ownRates) {
+		for key := range q.keys {
+			if perKey || q.limits.rateOfKey(key) != before.rateOfKey(key) {
+				s.keyRates.reset(q, key)
+			}
+		}
 	}
 	if q.limits.rate != before.rate {
 		q.arrival = fixed{} // starts at the old rate do not count against the new one
@@ -196,17 +247,36 @@ func (s *settingSet) pendingLimit(name string) (limit, unfinished int) {
 }
 
 // keysWithLimits returns the running tasks of each key of a queue that has limits of its
-// own.
+// own in that queue.
 func (s *settingSet) keysWithLimits(q *queueState) (running map[string]int) {
-	for _, name := range []string{"", q.name} {
-		for key := range s.byName[name].Keys {
-			if running == nil {
-				running = make(map[string]int)
-			}
-			running[key] = q.order.Keys().Running(key)
+	for key := range s.byName[q.name].Keys {
+		if running == nil {
+			running = make(map[string]int)
 		}
+		running[key] = q.order.Keys().Running(key)
 	}
 	return running
+}
+
+// addRunningKeys adds, to the counts of each queue, the running tasks of the keys that have
+// limits of their own in each queue. The cost is linear in the number of running tasks.
+func (s *settingSet) addRunningKeys(all map[string]queue.Counts) {
+	limited := s.byName[""].Keys
+	if len(limited) == 0 {
+		return
+	}
+	for _, e := range s.states.leases.all {
+		q, key := s.queues.of(e.of), e.of.lease.row.Key
+		if _, ok := limited[key]; !ok {
+			continue
+		}
+		c := all[q.name]
+		if c.Keys == nil {
+			c.Keys = make(map[string]int)
+			all[q.name] = c
+		}
+		c.Keys[key] = q.order.Keys().Running(key)
+	}
 }
 
 // keysWithTotals returns the running tasks, in all queues together, of each key that

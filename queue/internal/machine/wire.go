@@ -16,7 +16,7 @@ func (m *Machine) wireMemory() {
 	m.watchers = watchers{clock: &m.clock, all: make(map[*watcher]struct{})}
 	m.queues = queueSet{
 		byName: make(map[string]*queueState), numbered: []*queueState{nil},
-		listeners: make(map[string][]chan struct{}), configure: m.settings.configure,
+		listeners: make(map[string][]chan struct{}), configure: m.settings.configure, keyLimits: keyLimitsOf(nil),
 	}
 	m.workerSet = workerSet{
 		clock: &m.clock, queues: &m.queues, byName: make(map[string]*worker),

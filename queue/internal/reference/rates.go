@@ -69,9 +69,11 @@ func (r *Rates) configure(now time.Time, name string, c queue.Change) (changed b
 		}
 	}
 	for of, keys := range r.keys {
-		own := c.Key != "" && before.keyRate(of, c.Key) != r.settings.keyRate(of, c.Key)
-		if own || before.InForce(of).KeyRate != r.settings.InForce(of).KeyRate {
+		if before.InForce(of).KeyRate != r.settings.InForce(of).KeyRate {
 			clear(keys)
+		}
+		if c.Key != "" && before.keyRate(of, c.Key) != r.settings.keyRate(of, c.Key) {
+			delete(keys, c.Key)
 		}
 	}
 	return true, nil

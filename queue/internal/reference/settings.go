@@ -152,12 +152,13 @@ func (s *Settings) totalOfKey(key string) (limit int, from queue.Origin) {
 	return v.TotalPerKey, v.Origin
 }
 
-// keysWithLimits returns the keys of a queue that have settings of their own.
+// keysWithLimits returns the keys of a queue that have settings of their own, and whether they
+// have them in that queue alone.
 func (s *Settings) keysWithLimits(name string) map[string]bool {
 	keys := make(map[string]bool)
 	for of := range s.values {
 		if of.key != "" && (of.queue == name || of.queue == "") {
-			keys[of.key] = true
+			keys[of.key] = keys[of.key] || of.queue == name
 		}
 	}
 	return keys

@@ -17,8 +17,10 @@ func (c counter) stats(now time.Time) queue.Stats {
 	stats := queue.Stats{Queues: make(map[string]queue.Counts), Total: c.total()}
 	for name, ended := range c.ended {
 		keys := make(map[string]int)
-		for key := range c.Settings.keysWithLimits(name) {
-			keys[key] = len(c.Tasks.running(name, &key))
+		for key, own := range c.Settings.keysWithLimits(name) {
+			if n := len(c.Tasks.running(name, &key)); n > 0 || own {
+				keys[key] = n
+			}
 		}
 		stats.Queues[name] = queue.Counts{
 			States: make(map[queue.State]int), Tiers: make(map[stint.Priority]int), Ended: *ended,
