@@ -20,6 +20,9 @@ func (m *Machine) Find(ctx context.Context, f queue.Filter, p queue.Page) (found
 	}
 	s, left := newSearch(f, p.After, p.Newest), newAllowance(p.Limit, p.Bytes)
 	for err == nil && !s.done && left.any() {
+		if ctx.Err() != nil {
+			return nil, gaveUp(ctx, "the search was not complete")
+		}
 		if err = m.searchPart(s, m.steps.lockOpen); err == nil {
 			found, err = m.pageOf(s, found, &left)
 		}

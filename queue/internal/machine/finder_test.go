@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -224,5 +225,23 @@ func TestC4_FindByErrorHoldsNobodyUp(t *testing.T) {
 	found, err := m.Find(t.Context(), queue.Filter{Error: "none"}, queue.Page{})
 	if err != nil || len(found) != 0 || asked != 2 {
 		t.Errorf("%d tasks are found with %d rows read, %v", len(found), asked, err)
+	}
+}
+
+// A search whose context has ended visits no more tasks.
+func TestC4_FindEndsWithItsContext(t *testing.T) {
+	m := open(t, newRows())
+	var ids queue.IDs
+	submit(t, m, newTask(&ids, queue.Spec{}))
+	gone := errors.New("the caller has gone")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(gone)
+	none := queue.Filter{Labels: map[string]string{"label": "none"}}
+	found, err := m.Find(ctx, none, queue.Page{})
+	if !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, gone) || found != nil {
+		t.Errorf("Find with a context that has ended returns %d tasks, error %v", len(found), err)
+	}
+	if _, err := m.Find(t.Context(), none, queue.Page{}); err != nil {
+		t.Error(err)
 	}
 }
