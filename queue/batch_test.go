@@ -171,6 +171,7 @@ func TestC12_CirclesAreRefused(t *testing.T) {
 				if spec.Batch == spec.AfterBatch {
 					spec.Batch = queue.ID{} // a circle of one; the store refuses it
 				}
+				spec.Queue, spec.Group = []string{"", queue.DefaultQueue, "other"}[rnd.IntN(3)], []string{"", "", "g"}[rnd.IntN(3)]
 				for j := range i {
 					if rnd.IntN(4) == 0 {
 						spec.After = append(spec.After, tasks[j].ID)
@@ -201,8 +202,10 @@ func TestC12_CirclesAreRefused(t *testing.T) {
 // reaches reports whether task i waits for the task to, by whatever way.
 func reaches(tasks []queue.NewTask, i, to int, seen map[int]bool) bool {
 	for j := range tasks {
+		behind := j < i && tasks[i].Group != "" && tasks[i].Group == tasks[j].Group &&
+			(tasks[i].Queue == "other") == (tasks[j].Queue == "other")
 		waits := slices.Contains(tasks[i].After, tasks[j].ID) || slices.Contains(tasks[i].AfterAny, tasks[j].ID) ||
-			!tasks[i].AfterBatch.IsZero() && tasks[i].AfterBatch == tasks[j].Batch
+			!tasks[i].AfterBatch.IsZero() && tasks[i].AfterBatch == tasks[j].Batch || behind
 		if !waits || seen[j] {
 			continue
 		}

@@ -1,13 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
 
 // checkCycles refuses tasks of one call that would wait for each other for ever: a task
-// that comes after a batch, one of whose tasks waits for it. Tasks alone have no cycles,
-// because each comes After tasks that exist. Tasks of different calls are not checked: a
+// that comes after a batch, one of whose tasks waits for it, because it comes after it or is
+// behind it in a group. Tasks alone have no cycles, because each waits for earlier ones. Tasks of different calls are not checked: a
 // task added to a batch can wait for a task that waits for that batch. [Queue.Why] names
 // what each of them waits for.
 func checkCycles(tasks []NewTask) error {
@@ -24,9 +25,17 @@ func checkCycles(tasks []NewTask) error {
 	}
 	g := newBlocking(len(tasks) + len(batches))
 	index := make(map[ID]int, len(tasks))
+	last := make(map[[2]string]int) // by queue and group, the index of the last task so far
 	for i := range tasks {
 		t := &tasks[i]
 		index[t.ID] = i
+		if t.Group != "" {
+			group := [2]string{cmp.Or(t.Queue, DefaultQueue), t.Group}
+			if before, ok := last[group]; ok {
+				g.add(i, before)
+			}
+			last[group] = i
+		}
 		if b, ok := batches[t.Batch]; ok {
 			g.add(b, i)
 		}
