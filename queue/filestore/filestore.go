@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -110,7 +111,11 @@ var _ queue.Store = (*Store)(nil)
 // the remedy. Open may be called again; each disk error leaves about half a megabyte of
 // memory in the process.
 func Open(dir string, cfg Config) (*Store, error) {
-	return open(dir, cfg, vfs.Default, func(*pebble.Options) {})
+	own, err := filepath.Abs(dir) // the process may change its working directory
+	if err != nil {
+		return nil, fmt.Errorf("%w: open the store in %s: %w", queue.ErrUnavailable, dir, err)
+	}
+	return open(own, cfg, vfs.Default, func(*pebble.Options) {})
 }
 
 // keepRows is the memory for rows of waiting tasks, in bytes.

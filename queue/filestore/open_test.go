@@ -3,6 +3,7 @@ package filestore_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -73,4 +74,35 @@ func openFailsAt(t *testing.T, disk *crashable, n int, reason error, tasks int) 
 		t.Errorf("operation %d: closing says %v", n, err)
 	}
 	return true
+}
+
+// A store that was opened by a relative path stays where it is when the process changes its
+// working directory.
+func TestC6_RelativeDirectory(t *testing.T) {
+	base, other := t.TempDir(), t.TempDir()
+	t.Chdir(base)
+	s, err := filestore.Open("store", filestore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newTasks(t, s)
+	t.Chdir(other)
+	if err := errors.Join(c.submit(100), s.Compact(t.Context()), s.Copy(filepath.Join(base, "copy")), s.Close()); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{"store", "copy"} {
+		s, err := filestore.Open(filepath.Join(base, dir), filestore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stats, err := s.Stats(t.Context(), c.now); err != nil || stats.Queues[queue.DefaultQueue].States[queue.Waiting] != 1 {
+			t.Errorf("%s has %+v, error %v, want one task", dir, stats.Queues, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if found, err := filepath.Glob("*"); err != nil || len(found) > 0 {
+		t.Errorf("in the other directory there is %v, error %v", found, err)
+	}
 }

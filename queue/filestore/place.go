@@ -25,11 +25,10 @@ func Place(dir string, cfg Config) (relocate.Place, error) {
 	}
 	cfg = cfg.withDefaults()
 	cfg.MayLose = 0
-	name := dir
 	if absolute, err := filepath.Abs(dir); err == nil {
-		name = absolute
+		dir = absolute
 	}
-	return relocate.Place{Name: name, Open: func(_ context.Context, create bool) (*relocate.Rows, error) {
+	return relocate.Place{Name: dir, Open: func(_ context.Context, create bool) (*relocate.Rows, error) {
 		if _, err := os.Stat(dir); !create && errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: there is no store: %w", queue.ErrInvalid, err)
 		}
