@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -30,6 +32,8 @@ type maintainer struct {
 	transitions *transitions
 	uniqueNames *uniqueNames
 	watchers    *watchers
+
+	from string // the name of the queue with which the next step begins to forget tasks; "" for the first one
 }
 
 // maintain makes at most limit changes. at is when the next change is due, 0 if none is;
@@ -88,31 +92,47 @@ func (n *maintainer) taskDue() bool {
 }
 
 // finishedTasks forgets finished tasks that retention no longer keeps, and removes unused
-// queues. next is when the next task is to be forgotten, 0 if none is; left is limit less
-// the tasks forgotten.
+// queues. It begins with the queue at which the step before reached its limit, so that many
+// steps together visit each queue about once. next is when the next task is to be forgotten,
+// 0 if none is; left is limit less the tasks forgotten.
 func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
-	for _, q := range n.queues.all() {
+	all := n.queues.all()
+	first, _ := slices.BinarySearchFunc(all, n.from, func(q *queueState, name string) int { return cmp.Compare(q.name, name) })
+	n.from = ""
+	for i := range all {
+		q := all[(first+i)%len(all)]
 		for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
-			for limit > 0 {
-				t, now, at := n.expired(q, of)
-				if !now {
-					next = earliest(next, at)
-					break
-				}
-				limit--
-				if n.deps.pin(t) {
-					continue
-				}
-				if !n.forgetExpired(t, cause{on: queue.OnForget}) {
-					next = earliest(next, n.clock.after(awayInterval))
-					break
-				}
-				n.scans.advance()
-			}
+			var at int64
+			at, limit = n.finishedOf(q, of, limit)
+			next = earliest(next, at)
+		}
+		if limit == 0 {
+			n.from = q.name
+			break
 		}
 		n.removeUnused(q)
 	}
 	return next, limit
+}
+
+// finishedOf forgets finished tasks of a queue that retention no longer keeps, like
+// finishedTasks.
+func (n *maintainer) finishedOf(q *queueState, of queue.State, limit int) (next int64, left int) {
+	for limit > 0 {
+		t, now, at := n.expired(q, of)
+		if !now {
+			return at, limit
+		}
+		limit--
+		if n.deps.pin(t) {
+			continue
+		}
+		if !n.forgetExpired(t, cause{on: queue.OnForget}) {
+			return n.clock.after(awayInterval), limit
+		}
+		n.scans.advance()
+	}
+	return 0, limit
 }
 
 // expired returns the finished task of a queue that is to be forgotten first, nil if

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,4 +131,48 @@ func TestC3_ForgettingWaitsForWhatItCancels(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Retention continues with the queue at which it reached its limit, so it does not visit all
+// queues before each task, and a queue whose name is the first one does not hold it up.
+func TestC10_RetentionContinuesWhereItStopped(t *testing.T) {
+	m := open(t, newRows())
+	var ids queue.IDs
+	keep := queue.Settings{Keep: queue.Retention{Age: time.Hour}}
+	if err := m.Configure(t.Context(), start, "", queue.Change{Set: keep}); err != nil {
+		t.Fatal(err)
+	}
+	cancelled := func(name string, at time.Time) queue.ID {
+		task := newTask(&ids, queue.Spec{Options: queue.Options{Queue: name}})
+		if _, err := m.Submit(t.Context(), at, []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+		c := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{task.ID}}}
+		if _, err := m.Command(t.Context(), at, c); err != nil {
+			t.Fatal(err)
+		}
+		return task.ID
+	}
+	forgets := func(at time.Time, limit int, want ...queue.ID) {
+		t.Helper()
+		if _, err := m.Maintain(t.Context(), at, limit); err != nil {
+			t.Fatal(err)
+		}
+		var left []queue.ID
+		all, err := m.Find(t.Context(), queue.Filter{}, queue.Page{})
+		for i := range all {
+			left = append(left, all[i].ID)
+		}
+		if err != nil || !slices.Equal(left, want) {
+			t.Errorf("the tasks %v are left, error %v, want %v", left, err, want)
+		}
+	}
+	cancelled("a", start)
+	cancelled("b", start)
+	second := cancelled("b", start)
+	last := cancelled("c", start)
+	forgets(start.Add(2*time.Hour), 2, second, last)
+	another := cancelled("a", start.Add(2*time.Hour))
+	forgets(start.Add(4*time.Hour), 1, last, another)
+	forgets(start.Add(4*time.Hour), 0)
 }
