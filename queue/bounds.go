@@ -11,6 +11,9 @@ const (
 	MaxReason = 4096 // of the Reason of a [Command] or a [Pause]
 )
 
+// MaxLabels is the number of labels that a task may have. A store refuses more as ErrInvalid.
+const MaxLabels = 32
+
 // Validate reports, as ErrInvalid, a Do that is not one of the orders, a By or Reason that
 // is too long, and a Filter that sets no field if All is not set. Every store refuses what it reports.
 func (c *Command) Validate() error {

@@ -140,6 +140,9 @@ func (s *Schedule) check() (timetable, error) {
 		"its task is of a batch or comes after others: it could do so once, so let its handler submit such tasks")
 	_, named := t.Labels[LabelSchedule]
 	_, ticked := t.Labels[LabelTick]
+	const most = MaxLabels - 2 // ticks set two more
+	refuse(len(t.Labels) > most, fmt.Sprintf("its task has %d labels; at most %d are possible, "+
+		"because each tick sets two more", len(t.Labels), most))
 	refuse(named || ticked, "its task has a label that ticks set: rename "+LabelSchedule+" and "+LabelTick)
 	return table, errors.Join(errs...)
 }

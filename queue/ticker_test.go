@@ -306,16 +306,25 @@ func TestC8_RefusedTicks(t *testing.T) {
 	})
 }
 
-// What can never be submitted is said in the schedule, and mended by declaring it
-// anew.
+// A schedule whose tasks have too many labels with those of a tick is refused. If the store has
+// one, as an earlier version could add it, the schedule says so until it is declared anew.
 func TestC8_TicksThatCanNeverBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTickRig(t, queue.Config{})
-		labels := make(map[string]string)
-		for i := range 31 {
-			labels[fmt.Sprint("l", i)] = "" // and the two of a tick are too many
+		s := queue.ScheduleState{
+			Schedule: queue.Schedule{Name: "s", Cron: "@hourly", Task: queue.Spec{Kind: "k"}},
+			Next:     time.Now().Add(time.Hour), Version: r.NewID(),
 		}
-		r.schedule(queue.Schedule{Cron: "@hourly", Task: queue.Spec{Options: queue.Options{Labels: labels}}})
+		s.Task.Labels = make(map[string]string)
+		for i := range queue.MaxLabels - 1 {
+			s.Task.Labels[fmt.Sprint("l", i)] = "" // and the two of a tick are too many
+		}
+		if err := r.Schedule(t.Context(), s.Schedule); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("declared with %d labels: error %v, want ErrInvalid", len(s.Task.Labels), err)
+		}
+		if err := r.store.Reschedule(t.Context(), time.Now(), queue.Reschedule{Name: "s", To: &s}); err != nil {
+			t.Fatal(err)
+		}
 		r.start()
 		time.Sleep(90 * time.Minute)
 		if s := r.scheduled("s"); !strings.Contains(s.Error, "labels") {

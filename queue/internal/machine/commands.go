@@ -147,7 +147,7 @@ func (d *commands) edit(t *task, row *record.Row, e *queue.Edit, w cause) (chang
 		maps.Copy(s.Labels, e.Labels)
 	}
 	late := !s.Deadline.IsZero() && !s.RunAt.IsZero() && !s.Deadline.After(s.RunAt)
-	if late && (e.Deadline != nil || e.RunAt != nil) || len(s.Labels) > maxLabels {
+	if late && (e.Deadline != nil || e.RunAt != nil) || len(s.Labels) > queue.MaxLabels {
 		return false
 	}
 	row.Spec = s

@@ -120,6 +120,9 @@ func validateSchedule(s *queue.ScheduleState, maxPayload int) error {
 	if err := validateTask(&queue.NewTask{ID: s.Version, Spec: s.Task}, maxPayload); err != nil {
 		errs = append(errs, fmt.Errorf("task: %w", err))
 	}
+	if err := s.Paused.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("paused: %w", err))
+	}
 	return errors.Join(errs...)
 }
 

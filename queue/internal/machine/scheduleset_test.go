@@ -24,6 +24,9 @@ func TestC8_ScheduleThatIsTooLong(t *testing.T) {
 		"name": func(r *queue.Reschedule) { r.Name = strings.Repeat("s", 201); r.To.Name = r.Name },
 		"cron": func(r *queue.Reschedule) { r.To.Cron = strings.Repeat("*", 1001) },
 		"zone": func(r *queue.Reschedule) { r.To.Zone = strings.Repeat("z", 201) },
+		"the reason": func(r *queue.Reschedule) {
+			r.To.Paused = &queue.Pause{Reason: strings.Repeat("r", queue.MaxReason+1)}
+		},
 	} {
 		r := hourly(&ids, "s")
 		lengthen(&r)

@@ -14,10 +14,9 @@ import (
 
 // Limits of the fields of a task.
 const (
-	maxLabels = 32
-	maxAfter  = 1000 // tasks in After and AfterAny
-	maxError  = 4096 // bytes of an error text
-	maxBytes  = 1 << 20
+	maxAfter = 1000 // tasks in After and AfterAny
+	maxError = 4096 // bytes of an error text
+	maxBytes = 1 << 20
 )
 
 // queueOf returns the queue of a submitted task.
@@ -55,9 +54,9 @@ func validateTask(t *queue.NewTask, maxPayload int) error {
 	if t.UniqueFor < 0 || t.UniqueFor > queue.MaxUniqueFor || t.UniqueFor > 0 && t.Unique == "" {
 		bad("unique_for is %s: it is for a unique name, and at most %s", t.UniqueFor, queue.MaxUniqueFor)
 	}
-	if len(t.After)+len(t.AfterAny) > maxAfter || len(t.Labels) > maxLabels {
+	if len(t.After)+len(t.AfterAny) > maxAfter || len(t.Labels) > queue.MaxLabels {
 		bad("it comes after %d tasks and has %d labels; at most %d and %d are possible",
-			len(t.After)+len(t.AfterAny), len(t.Labels), maxAfter, maxLabels)
+			len(t.After)+len(t.AfterAny), len(t.Labels), maxAfter, queue.MaxLabels)
 	}
 	if !t.Deadline.IsZero() && !t.RunAt.IsZero() && !t.Deadline.After(t.RunAt) {
 		bad("its deadline is not after its run_at")
