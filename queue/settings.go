@@ -58,8 +58,8 @@ type Pause struct {
 // it: see After and AfterAny of [Options]. That does not hold for a task without success
 // that another one waits for in After, which would wait for ever.
 type Retention struct {
-	Age   time.Duration `json:"age_ns,omitempty"`
-	Count int           `json:"count,omitempty"` // of a queue
+	Age   time.Duration `json:"age_ns,omitempty"` // at most 1e18 ns, which is 31 years
+	Count int           `json:"count,omitempty"`  // of a queue
 }
 
 // Field names a field of [Settings] by its name in JSON.
@@ -247,6 +247,7 @@ func (c *Change) Validate(name string) error {
 
 // validate returns the errors of values that no setting may have.
 func (s *Settings) validate() error {
+	const most = 1e18 // of any number; of an age in nanoseconds, 31 years
 	var errs []error
 	for _, n := range []struct {
 		what  string
@@ -263,13 +264,17 @@ func (s *Settings) validate() error {
 		{"rate.burst", float64(s.Rate.Burst)},
 		{"key_rate.per_second", s.KeyRate.PerSecond},
 		{"key_rate.burst", float64(s.KeyRate.Burst)},
-		{"keep.age", float64(s.Keep.Age)},
 		{"keep.count", float64(s.Keep.Count)},
-		{"keep_dead.age", float64(s.KeepDead.Age)},
 		{"keep_dead.count", float64(s.KeepDead.Count)},
 	} {
-		if !(n.value >= 0) || n.value > 1e18 {
-			errs = append(errs, fmt.Errorf("%w: %s is %v; it must be 0 or more", ErrInvalid, n.what, n.value))
+		if !(n.value >= 0 && n.value <= most) {
+			errs = append(errs, fmt.Errorf("%w: %s is %v; it must be from 0 to %v", ErrInvalid, n.what, n.value, most))
+		}
+	}
+	for f, r := range map[Field]Retention{FieldKeep: s.Keep, FieldKeepDead: s.KeepDead} {
+		if r.Age < 0 || r.Age > most {
+			errs = append(errs, fmt.Errorf("%w: %s.age is %s; it must be from 0 to %s",
+				ErrInvalid, f, r.Age, time.Duration(most)))
 		}
 	}
 	for f, r := range map[Field]Rate{FieldRate: s.Rate, FieldKeyRate: s.KeyRate} {

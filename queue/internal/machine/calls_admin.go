@@ -59,7 +59,7 @@ func (m *Machine) beginCascades(cascades *[]*waiters) {
 
 // Configure is as [queue.Store] says.
 func (m *Machine) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
-	if err := errors.Join(validateName(name), c.Validate(name)); err != nil {
+	if err := errors.Join(validateName(name), validateKey(c.Key), c.Validate(name)); err != nil {
 		return err
 	}
 	if err := m.steps.beginChange(ctx, now); err != nil {

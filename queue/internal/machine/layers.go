@@ -162,6 +162,14 @@ func clonePause(p *queue.Pause) *queue.Pause {
 	return &own
 }
 
+// validateKey checks the key of a change of settings; "" stands for the queue itself.
+func validateKey(key string) error {
+	if key == "" {
+		return nil
+	}
+	return checkName("key", key)
+}
+
 // validateName checks the name of a queue; "" stands for all queues.
 func validateName(name string) error {
 	if name == "" {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -324,6 +325,21 @@ func TestC12_NegativeSettingsAreRefused(t *testing.T) {
 		if err := m.Configure(t.Context(), start, "q", queue.Change{Set: s}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%+v: error %v", s, err)
 		}
+	}
+}
+
+// A retention that is too long is refused with the longest one.
+func TestC12_LongestRetention(t *testing.T) {
+	m := open(t, newRows())
+	keep := func(age time.Duration) error {
+		return m.Configure(t.Context(), start, "q", queue.Change{Set: queue.Settings{KeepDead: queue.Retention{Age: age}}})
+	}
+	if err := keep(1e18); err != nil {
+		t.Error(err)
+	}
+	want := "keep_dead.age is 2562047h47m16.854775807s; it must be from 0 to 277777h46m40s"
+	if err := keep(math.MaxInt64); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 

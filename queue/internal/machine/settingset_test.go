@@ -2,9 +2,11 @@ package machine_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
@@ -39,6 +41,17 @@ func TestC4_SettingsOfOldRows(t *testing.T) {
 	}
 	if after := settingsOf(t, open(t, r), "mail"); !reflect.DeepEqual(before, after) {
 		t.Errorf("opened again, the settings are\n%+v, and were\n%+v", after, before)
+	}
+}
+
+// The key of a setting is like that of a task: other bytes would be another key in its row.
+func TestC4_KeyOfSettingsIsText(t *testing.T) {
+	m := open(t, newRows())
+	for _, key := range []string{"\xff", "a\x00b", "a\nb", strings.Repeat("k", queue.MaxName+1)} {
+		err := m.Configure(t.Context(), start, "mail", queue.Change{Key: key, Set: queue.Settings{Max: 1}})
+		if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "key") {
+			t.Errorf("%q: error %v, want ErrInvalid", key, err)
+		}
 	}
 }
 
