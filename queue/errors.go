@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The errors of calls. An error of a call wraps one of these, and names the task, the
-// argument and the remedy.
+// The errors of calls. An error of a call wraps one of these. Its message names the task or
+// the argument that it is about, and a remedy that is not obvious.
 var (
 	// ErrInvalid: an argument is not valid; the message names it.
 	ErrInvalid = errors.New("queue: invalid")

@@ -37,11 +37,11 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 //
 // The batch has the ID of the follower. So [Queue.Wait] with that ID waits for the whole,
 // and [Queue.Count] by [Filter.Batch] returns the progress. More tasks can be submitted
-// with that Options.Batch at any time, also by tasks of the batch; a follower that has
-// not started waits for them too.
+// with that Options.Batch at any time, also by tasks of the batch; a follower that
+// neither runs nor is finished waits for them too.
 //
-// A batch of more tasks than [MaxSubmit] is submitted in parts: first its tasks, each
-// with the Options.Batch of one [Queue.NewID], then the follower, with that
+// The tasks and the follower together may be [MaxSubmit]. A batch of more is submitted in
+// parts: first its tasks, each with the Options.Batch of one [Queue.NewID], then the follower, with that
 // Options.AfterBatch.
 //
 // The receipts are those of the tasks; errors are as for [Queue.Submit]. The tasks may

@@ -47,7 +47,7 @@ type Options struct {
 	After []ID `json:"after,omitempty"`
 	// AfterAny are tasks that must be finished before this one starts, whatever their
 	// outcome. A forgotten task counts as finished. A retry of one of them holds this
-	// task again if it has not started. [Queue.Predecessors] returns their results.
+	// task again, unless this task runs or is finished. [Queue.Predecessors] returns their results.
 	AfterAny []ID `json:"after_any,omitempty"`
 	// Batch is the batch that the task belongs to.
 	Batch ID `json:"batch,omitzero"`

@@ -57,7 +57,8 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 		return queue.Claimed{}, err
 	}
 	if c.Max < 1 || c.Lease <= 0 {
-		return queue.Claimed{}, fmt.Errorf("%w: a claim needs a Max and a Lease", queue.ErrInvalid)
+		return queue.Claimed{}, fmt.Errorf("%w: Max of a claim is %d, and Lease is %s; both must be more than 0",
+			queue.ErrInvalid, c.Max, c.Lease)
 	}
 	got, err := m.claimSteps(ctx, now, c)
 	if len(got.Tasks) > 0 {
