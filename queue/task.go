@@ -31,7 +31,9 @@ type Options struct {
 	// returns its ID, even if the task has been forgotten meanwhile, however many tasks
 	// have finished after it. 0 is as long as the task is remembered, and [MaxUniqueFor]
 	// the most. Only a purge of the task ends it earlier. A store keeps the Unique of a
-	// forgotten task in memory, in about 300 bytes.
+	// forgotten task in memory, in about 300 bytes. A task of the same call that comes after
+	// the repeated one is accepted if it does so in AfterAny, and refused if it does in
+	// After, because the forgotten task may have failed.
 	UniqueFor time.Duration `json:"unique_for_ns,omitempty"`
 	// Group makes the tasks of a queue that share it run one after the other in the
 	// order of submission (FIFO). Each starts when the one before is finished, with all

@@ -130,7 +130,8 @@ func (s *submissions) known(id queue.ID) queue.State {
 }
 
 // resolve checks that the predecessors of t exist. Among them it replaces the IDs of
-// tasks of this call that are duplicates by the IDs of the existing tasks.
+// tasks of this call that are duplicates by the IDs of the existing tasks. An existing task
+// that is forgotten, and whose unique name is reserved, is finished, but may have failed.
 func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 	for _, after := range []*[]queue.ID{&t.After, &t.AfterAny} {
 		if len(*after) == 0 {
@@ -142,7 +143,12 @@ func (s *submissions) resolve(t *queue.NewTask, call submittedCall) error {
 			if ofCall {
 				(*after)[i] = as
 			}
-			if !call.accepts(as) && s.known((*after)[i]) == 0 {
+			switch {
+			case call.accepts(as) || s.known((*after)[i]) != 0 || ofCall && after == &t.AfterAny:
+			case ofCall:
+				return fmt.Errorf("%w: it comes after task %s, and its Unique is that of task %s, which is forgotten "+
+					"and may have failed: use AfterAny, or a UniqueFor no longer than tasks are kept", queue.ErrInvalid, id, as)
+			default:
 				return fmt.Errorf("%w: it comes after task %s, which the store does not have", queue.ErrInvalid, id)
 			}
 		}

@@ -30,10 +30,14 @@ func (s Submissions) Receive(
 			instead[t.ID] = same
 			continue
 		}
-		for _, after := range [][]queue.ID{t.After, t.AfterAny} {
+		for of, after := range [][]queue.ID{t.After, t.AfterAny} {
 			for j, id := range after {
-				if there, ok := instead[id]; ok {
+				there, ok := instead[id]
+				if ok {
 					id, after[j] = there, there
+				}
+				if ok && of == 1 {
+					continue // it exists, or is finished and forgotten
 				}
 				if s.tasks.Get(id) == nil && !slices.ContainsFunc(fresh, func(f *Task) bool { return f.ID == id }) {
 					errs = append(errs,
