@@ -8,9 +8,9 @@ import (
 
 // checkCycles refuses tasks of one call that would wait for each other for ever: a task
 // that comes after a batch, one of whose tasks waits for it, because it comes after it or is
-// behind it in a group. Tasks alone have no cycles, because each waits for earlier ones. Tasks of different calls are not checked: a
-// task added to a batch can wait for a task that waits for that batch. [Queue.Why] names
-// what each of them waits for.
+// behind it in a group. Tasks alone have no cycles, because each waits for earlier ones. Tasks
+// of different calls are not checked: a task added to a batch can wait for a task that waits
+// for that batch. [Queue.Why] names what each of them waits for.
 func checkCycles(tasks []NewTask) error {
 	batches := make(map[ID]int) // indexes of the batches that tasks wait for
 	for i := range tasks {

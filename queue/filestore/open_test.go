@@ -87,7 +87,10 @@ func TestC6_RelativeDirectory(t *testing.T) {
 	}
 	c := newTasks(t, s)
 	t.Chdir(other)
-	if err := errors.Join(c.submit(100), s.Compact(t.Context()), s.Copy(filepath.Join(base, "copy")), s.Close()); err != nil {
+	if err := errors.Join(c.submit(100), s.Compact(t.Context()), s.Copy(filepath.Join(base, "copy"))); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"store", "copy"} {
@@ -95,8 +98,9 @@ func TestC6_RelativeDirectory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stats, err := s.Stats(t.Context(), c.now); err != nil || stats.Queues[queue.DefaultQueue].States[queue.Waiting] != 1 {
-			t.Errorf("%s has %+v, error %v, want one task", dir, stats.Queues, err)
+		stats, err := s.Stats(t.Context(), c.now)
+		if n := stats.Queues[queue.DefaultQueue].States[queue.Waiting]; err != nil || n != 1 {
+			t.Errorf("%s has %d tasks, error %v, want one", dir, n, err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

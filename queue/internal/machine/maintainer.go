@@ -97,7 +97,8 @@ func (n *maintainer) taskDue() bool {
 // 0 if none is; left is limit less the tasks forgotten.
 func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
 	all := n.queues.all()
-	first, _ := slices.BinarySearchFunc(all, n.from, func(q *queueState, name string) int { return cmp.Compare(q.name, name) })
+	byName := func(q *queueState, name string) int { return cmp.Compare(q.name, name) }
+	first, _ := slices.BinarySearchFunc(all, n.from, byName)
 	n.from = ""
 	for i := range all {
 		q := all[(first+i)%len(all)]
