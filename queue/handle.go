@@ -26,8 +26,9 @@ import (
 // reason: [ErrPaused], [ErrCancelled], [ErrStale], [ErrStopping], [ErrTooLarge] after a
 // checkpoint that is too large, that of the scheduler such as [stint.ErrClosed], or
 // context.DeadlineExceeded after the task's Timeout. An error that the handler returns
-// then is a failure only after the Timeout, and a permanent one after ErrTooLarge; nil is a
-// success in every case, unless the result is too large, see [Attempt.Return].
+// then is a failure only after the Timeout, unless it is a [Snooze], and a permanent one after
+// ErrTooLarge; nil is a success in every case, unless the result is too large, see
+// [Attempt.Return].
 type Handler func(context.Context, *Attempt) error
 
 // Handle sets the handler of a kind for the Runs of this queue. The handler receives the

@@ -38,7 +38,7 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 		o.Kind, o.Error, o.Permanent, o.Checkpoint = OutcomeFailure, cause.Error(), true, nil
 	case interrupted(cause):
 		o.Kind = OutcomeRelease
-	case IsShortage(err):
+	case IsShortage(err) && cause == nil: // a shortage that lasts until the Timeout is a failure
 		o.Kind, o.Error = OutcomeRelease, cut(err.Error())
 	case errors.As(err, &again):
 		o.Kind, o.RunAt = OutcomeSnooze, q.clock.Now().Add(again.delay)

@@ -230,6 +230,10 @@ func TestC2_OutcomesOfHandlers(t *testing.T) {
 		{"goexit", func(context.Context) error { runtime.Goexit(); return nil }, queue.Dead, "Goexit", 0},
 		{"error that panics", func(context.Context) error { return (*pointerError)(nil) }, queue.Dead, "nil pointer", 0},
 		{"shortage of nil", func(context.Context) error { return queue.Shortage(nil) }, queue.Succeeded, "", 0},
+		{"shortage after the timeout", func(ctx context.Context) error {
+			<-ctx.Done()
+			return queue.Shortage(errOver)
+		}, queue.Dead, "is over", 0},
 		{"timeout", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, queue.Dead, "deadline", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

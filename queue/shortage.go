@@ -16,8 +16,8 @@ func (s *shortage) Unwrap() error { return s.err }
 
 // Shortage returns the error with which a handler reports that this process lacks a
 // resource that any task needs to start: descriptors, processes, memory, or disk space
-// for its files. The task is released without a failure; its step has the text of err,
-// which should name the remedy.
+// for its files. The task is released without a failure, unless its Timeout has passed; its
+// step has the text of err, which should name the remedy.
 //
 // Until an attempt starts again, this Run claims one task at a time, with a pause before
 // each that doubles from 100 ms to 10 s. Other workers are not slowed down. An attempt
