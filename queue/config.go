@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/retry"
@@ -21,8 +22,8 @@ import (
 type Config struct {
 	// Worker is the name under which this process claims tasks. It must be different at
 	// each start. The default consists of the name of the host, the process ID and a
-	// random part. A second concurrent Run appends -2, a third one -3. A name has no
-	// control characters, and at most 200 bytes with that number.
+	// random part. A second concurrent Run appends -2, a third one -3. A name is UTF-8
+	// without control characters, of at most 190 bytes.
 	Worker string
 	// Lease is the length of a lease without a heartbeat; 0 means 30 s. Heartbeats are
 	// at least three times as frequent, so it does not limit how long a task runs. It is how long
@@ -93,6 +94,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// workerMost limits the bytes of [Config.Worker], and leaves room for the number of a Run.
+const workerMost = MaxName - 10
+
 func (c Config) validate() error {
 	var errs []error
 	const least = time.Millisecond
@@ -100,9 +104,10 @@ func (c Config) validate() error {
 		errs = append(errs, fmt.Errorf("%w: Lease is %s, Poll %s, Grace %s and Linger %s; they are 0 for the default, "+
 			"or 1 ms and more", ErrInvalid, c.Lease, c.Poll, c.Grace, c.Linger))
 	}
-	if strings.ContainsFunc(c.Worker, unicode.IsControl) {
-		errs = append(errs, fmt.Errorf("%w: Worker %q has control characters", ErrInvalid, c.Worker))
+	if strings.ContainsFunc(c.Worker, unicode.IsControl) || !utf8.ValidString(c.Worker) {
+		errs = append(errs, fmt.Errorf("%w: Worker %q has control characters, or is not UTF-8", ErrInvalid, c.Worker))
 	}
+	errs = append(errs, checkLength("the name of the Worker", c.Worker, workerMost))
 	if err := c.Retry.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("%w: Retry: %w", ErrInvalid, err))
 	}

@@ -2,20 +2,27 @@ package queue_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/memstore"
 )
 
-// The name of a worker is shown to people, so New refuses one with control characters.
+// A name of a worker that no store would take, or that is no text to show to people, is refused
+// by New.
 func TestC1_NamesOfWorkers(t *testing.T) {
-	defer func() {
-		if err, ok := recover().(error); !ok || !errors.Is(err, queue.ErrInvalid) {
-			t.Errorf("New panics with %v, want ErrInvalid", err)
-		}
-	}()
 	store := memstore.New(memstore.Config{})
 	defer store.Close()
-	queue.New(store, queue.Config{Worker: "w\x1b[2J"})
+	for _, name := range []string{"w\x1b[2J", "w\xff", strings.Repeat("w", 191)} {
+		func() {
+			defer func() {
+				if err, ok := recover().(error); !ok || !errors.Is(err, queue.ErrInvalid) {
+					t.Errorf("with the name %q, New panics with %v, want ErrInvalid", name, err)
+				}
+			}()
+			queue.New(store, queue.Config{Worker: name})
+		}()
+	}
+	queue.New(store, queue.Config{Worker: strings.Repeat("w", 190)})
 }
