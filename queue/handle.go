@@ -76,13 +76,14 @@ func (q *Queue) settleHandlers() {
 	if q.ran {
 		return
 	}
-	q.ran = true
+	wrapped := make(map[string]Handler, len(q.handlers))
 	for kind, h := range q.handlers {
 		for _, wrap := range slices.Backward(q.around) {
 			h = wrap(h)
 		}
-		q.handlers[kind] = h
+		wrapped[kind] = h
 	}
+	q.handlers, q.ran = wrapped, true // not before: wrap may panic
 }
 
 // The causes with which a handler's context ends, besides the task's Timeout and

@@ -103,6 +103,36 @@ func TestC1_MiddlewareThatPanics(t *testing.T) {
 	}
 }
 
+// A Run whose middleware panics while it wraps the handlers leaves them as they were: the next
+// Run wraps all of them, once.
+func TestC1_MiddlewareThatPanicsAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{})
+		outer, inner, wraps := 0, 0, 0
+		r.Use(func(next queue.Handler) queue.Handler {
+			if wraps++; wraps == 2 {
+				panic("not ready")
+			}
+			return func(ctx context.Context, a *queue.Attempt) error { outer++; return next(ctx, a) }
+		})
+		r.Use(func(next queue.Handler) queue.Handler {
+			return func(ctx context.Context, a *queue.Attempt) error { inner++; return next(ctx, a) }
+		})
+		for _, kind := range []string{"a", "b"} {
+			r.Handle(kind, func(context.Context, *queue.Attempt) error { return nil })
+		}
+		wantPanic(t, "the first Run", func() { _ = r.Queue.Run(t.Context(), r.slots) })
+		r.start()
+		for _, kind := range []string{"a", "b"} {
+			r.is(r.submit(kind, queue.Options{}), queue.Succeeded)
+		}
+		if outer != 2 || inner != 2 {
+			t.Errorf("of two tasks, the middleware ran for %d and %d", outer, inner)
+		}
+		r.end()
+	})
+}
+
 func TestC1_HandlersAreGivenBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
