@@ -46,12 +46,12 @@ type Config struct {
 	// letter, of the queues that this process runs, also of changes by other processes.
 	// An event is delivered at most once: none is delivered while Run does not run or
 	// the store cannot be reached, and some are dropped if a hook is slow, which a later
-	// event (Missed) or, for OnDead, the Logger reports. Each hook is called by one
-	// goroutine, and delays no task. With a hook, Run claims nothing until the store has
+	// event (Missed) or, for OnDead, the Logger reports. The calls of a hook come one after
+	// the other, and delay no task. With a hook, Run claims nothing until the store has
 	// confirmed that it sends events, or for one Lease at most. At its end Run delivers
 	// the last outcomes: after Grace it ends the contexts of hooks and logs what was not
 	// delivered, and after Linger it returns an error if a call of a hook has not
-	// returned. A panic of a hook is logged.
+	// returned. A panic of a hook is logged, and so is runtime.Goexit.
 	OnEvent func(context.Context, Event)
 	OnDead  func(context.Context, Task)
 	// Logger receives the problems that need a person's attention; nil discards them. An

@@ -204,15 +204,25 @@ func (h *hooks) callDead(fresh <-chan ID) {
 	}
 }
 
-// call calls a hook, and logs its panic.
+// call calls a hook in a goroutine of its own, which the hook may end, and logs its panic or
+// runtime.Goexit.
 func (h *hooks) call(atWork *atomic.Bool, hook func()) {
 	atWork.Store(true)
 	defer atWork.Store(false)
-	defer func() {
-		if v := recover(); v != nil {
-			h.s.q.cfg.Logger.Error("a hook panicked",
-				slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
-		}
-	}()
-	hook()
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		returned := false
+		defer func() {
+			switch v := recover(); {
+			case v != nil:
+				h.s.q.cfg.Logger.Error("a hook panicked",
+					slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			case !returned:
+				h.s.q.cfg.Logger.Error("a hook called runtime.Goexit")
+			}
+		}()
+		hook()
+		returned = true
+	})
+	calling.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -201,4 +202,28 @@ func TestC5_HookThatDoesNotEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hook that calls runtime.Goexit, as a test's FailNow does, is called for the next event as
+// well, and the log says so.
+func TestC3_HookThatExits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var events, dead int
+		r := newRig(t, 1, queue.Config{
+			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+			OnEvent: func(context.Context, queue.Event) { events++; runtime.Goexit() },
+			OnDead:  func(context.Context, queue.Task) { dead++; runtime.Goexit() },
+		})
+		r.Handle("k", func(context.Context, *queue.Attempt) error { return retry.Permanent(errFault) })
+		r.start()
+		for range 3 {
+			r.submit("k", queue.Options{})
+		}
+		synctest.Wait()
+		r.end()
+		if events != 9 || dead != 3 || !strings.Contains(log.String(), "Goexit") {
+			t.Errorf("OnEvent was called %d times and OnDead %d times, want 9 and 3; the log:\n%s", events, dead, &log)
+		}
+	})
 }
