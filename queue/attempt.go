@@ -211,6 +211,12 @@ func (a *Attempt) returns() {
 	a.returned = true
 }
 
+func (a *Attempt) hasReturned() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.returned
+}
+
 // end ends the handler's context, or prevents the call of the handler.
 func (a *Attempt) end(cause error) {
 	a.mu.Lock()

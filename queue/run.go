@@ -22,8 +22,8 @@ import (
 // error that names the tasks whose handlers have not returned; they run again elsewhere
 // when their leases expire. Otherwise Run returns the cause of the end of ctx, when the
 // store has accepted all outcomes, or has refused them for the length of a lease, and the
-// hooks have received them, within the same time limits again. [Queue.Halt] ends all of
-// these waits.
+// hooks have received them, within the same time limits again. Run also waits for the outcomes
+// of handlers that have returned if others have not. [Queue.Halt] ends all of these waits.
 //
 // Any number of Runs may work on a queue, in this process and in others, with different
 // kinds or on different slots; all of them are signalled for its tasks.
@@ -70,6 +70,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 			s.working.Wait()
 			close(s.outcomes)
 		}()
+		s.awaitReturned()
 	} else {
 		close(s.outcomes)
 		err = s.await(settled)
@@ -159,6 +160,31 @@ func (s *session) await(settled <-chan struct{}) error {
 		return nil
 	}
 	return errors.New("queue: the store has not taken all outcomes; those tasks run again when their leases are over")
+}
+
+// awaitReturned waits for the outcomes of handlers that have returned to be settled, while those
+// of others are still to come.
+func (s *session) awaitReturned() {
+	const pause = 10 * time.Millisecond
+	for s.unsettled() {
+		select {
+		case <-time.After(pause):
+		case <-s.q.halted:
+			return
+		}
+	}
+}
+
+// unsettled reports whether a handler has returned whose outcome has not been settled.
+func (s *session) unsettled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.runs {
+		if a.hasReturned() {
+			return true
+		}
+	}
+	return false
 }
 
 // within reports whether a channel is closed within a time.

@@ -57,6 +57,31 @@ func TestC5_OutcomesThatNobodyTakes(t *testing.T) {
 	}
 }
 
+// A handler that does not return does not cost those that have returned their outcomes: they are
+// settled when Run returns, and the store may be closed.
+func TestC5_OutcomesBesideAHandlerThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newFaultyRig(t, queue.Config{Grace: time.Minute, Linger: time.Second})
+		store.settle = func(context.Context) error { time.Sleep(2 * time.Second); return nil }
+		release := make(chan struct{})
+		r.Handle("obeys", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return ctx.Err() })
+		r.Handle("stubborn", func(context.Context, *queue.Attempt) error { <-release; return nil })
+		r.start()
+		obeys, stubborn := r.submit("obeys", queue.Options{}), r.submit("stubborn", queue.Options{})
+		r.is(obeys, queue.Running)
+		r.stop(errOver)
+		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), stubborn.String()) {
+			t.Errorf("Run returned %v", err)
+		}
+		if task, err := r.Get(t.Context(), obeys); err != nil || task.State != queue.Waiting {
+			t.Errorf("when Run returns, the task is %s, %v", task.State, err)
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		r.is(stubborn, queue.Succeeded)
+	})
+}
+
 // However long a lease is, the last outcomes have its time to be settled.
 func TestC5_OutcomesOfAVeryLongLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
