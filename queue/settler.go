@@ -24,8 +24,8 @@ func (s *session) settle() {
 
 // settleAll settles outcomes. While the store cannot be reached, it tries again until Run ends,
 // also after the leases: a store that other workers reach answers that the outcomes are late,
-// and one that none reaches has given the tasks to no other worker. A call that the store
-// refuses is divided.
+// and one that none reaches has given the tasks to no other worker. A call that is too large is
+// divided.
 func (s *session) settleAll(batch []Outcome) {
 	const first, longest = 10 * time.Millisecond, time.Second
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll, longest) {
@@ -34,7 +34,7 @@ func (s *session) settleAll(batch []Outcome) {
 			s.settled(batch, answers)
 			return
 		}
-		if refuses(err) {
+		if errors.Is(err, ErrTooLarge) {
 			s.divide(batch, err)
 			return
 		}
@@ -50,10 +50,7 @@ func (s *session) settleAll(batch []Outcome) {
 	}
 }
 
-// refuses reports whether an error is about the outcomes, so that the store refuses them again.
-func refuses(err error) bool { return errors.Is(err, ErrTooLarge) || errors.Is(err, ErrInvalid) }
-
-// divide settles outcomes whose call the store has refused: a server limits the bytes of a
+// divide settles outcomes whose call is too large for the store: a server limits the bytes of a
 // call, and refuses all of a call for one outcome that is too large. Half of them at a time
 // leaves the outcomes that are refused alone.
 func (s *session) divide(batch []Outcome, err error) {
@@ -88,9 +85,10 @@ func (s *session) settled(batch []Outcome, answers []error) {
 			continue
 		}
 		s.remove(o)
-		if refuses(err) {
+		switch {
+		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalid):
 			s.refused(o, err)
-		} else {
+		default:
 			s.q.cfg.Logger.Warn("the outcome of a task came too late", o.attrs(err)...)
 		}
 	}

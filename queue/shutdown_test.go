@@ -86,7 +86,11 @@ func TestC5_OutcomesBesideAHandlerThatDoesNotReturn(t *testing.T) {
 func TestC5_OutcomesOfAVeryLongLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: math.MaxInt64})
+		calls := 0
 		store.settle = func(ctx context.Context) error {
+			if calls++; calls == 1 { // before the session knows that it ends
+				return errFault
+			}
 			select {
 			case <-time.After(time.Second):
 				return nil
