@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work uploads what is in a store, until nothing is left.
+// work uploads what is in a store, until nothing is left. A dead upload is an error.
 func work(dir string) error {
 	store, err := filestore.Open(dir, filestore.Config{})
 	if err != nil {
@@ -56,8 +56,12 @@ func work(dir string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := q.Wait(ctx, task.ID); err != nil {
+		task, err := q.Wait(ctx, task.ID)
+		if err != nil {
 			return err
+		}
+		if task.State == queue.Dead {
+			return fmt.Errorf("the upload is dead: %s", task.Error)
 		}
 	}
 	stop()

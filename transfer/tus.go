@@ -193,7 +193,11 @@ func (c *tusClient) Send(ctx context.Context, _ *protocol.File, l protocol.Lane,
 	if p.Whole >= 0 {
 		fields.Set("Upload-Length", strconv.FormatInt(p.Whole, 10))
 	}
-	answer, err := c.do(ctx, http.MethodPatch, l.URL, fields, p.Body, p.Size)
+	content := p.Body
+	if p.Size == 0 { // another empty body would be sent without its length
+		content = http.NoBody
+	}
+	answer, err := c.do(ctx, http.MethodPatch, l.URL, fields, content, p.Size)
 	if isMismatch(err) {
 		return 0, fmt.Errorf("%w: %w", protocol.ErrChecksum, err)
 	}

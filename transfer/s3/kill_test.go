@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work uploads what is in a store, until nothing is left.
+// work uploads what is in a store, until nothing is left. A dead upload is an error.
 func work(dir string) error {
 	store, err := filestore.Open(dir, filestore.Config{})
 	if err != nil {
@@ -62,8 +62,12 @@ func work(dir string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := q.Wait(ctx, task.ID); err != nil {
+		task, err := q.Wait(ctx, task.ID)
+		if err != nil {
 			return err
+		}
+		if task.State == queue.Dead {
+			return fmt.Errorf("the upload is dead: %s", task.Error)
 		}
 	}
 	stop()
@@ -218,8 +222,8 @@ func TestE2_S3InputOfKilledWorker(t *testing.T) {
 	wire.set(math.MaxInt64, math.MaxInt64, nil)
 	select {
 	case err := <-startWorker(t, store).done:
-		if err != nil {
-			t.Fatal(err)
+		if err == nil {
+			t.Error("an upload whose input is lost is not dead")
 		}
 	case <-time.After(waiting):
 		t.Fatal("the second worker does not end")
