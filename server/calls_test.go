@@ -114,7 +114,7 @@ func TestC6_KeysAreOfOneCall(t *testing.T) {
 }
 
 // TestC6_CutOffAmongOthers: a claim whose answer was lost stays in the cache, however
-// many calls other workers make.
+// many calls other workers make, and however many commands are given.
 func TestC6_CutOffAmongOthers(t *testing.T) {
 	const others = 5000
 	store := memstore.New(memstore.Config{})
@@ -126,6 +126,10 @@ func TestC6_CutOffAmongOthers(t *testing.T) {
 		body := strings.Replace(claim, `"w"`, fmt.Sprintf(`"other %d"`, i%8), 1)
 		if claimed(t, s, keyed(wire.Claim, body, fmt.Sprint("theirs ", i))) == "" {
 			t.Fatal("there is nothing left to claim")
+		}
+		command := keyed(wire.Command, `{"do":"cancel","filter":{"ids":[]}}`, fmt.Sprint("command ", i))
+		if status, _ := answered(t, s, command); status != http.StatusOK {
+			t.Fatalf("a command is answered %d", status)
 		}
 	}
 	if again := claimed(t, s, keyed(wire.Claim, claim, "mine")); again != first {

@@ -15,8 +15,8 @@ import (
 
 // Limits of the cache; the oldest calls are dropped first.
 const (
-	cachedMost  = 4096
-	cachedEach  = 32 // per caller, so that a caller that was cut off is not crowded out by others
+	cachedMost  = 4096 // calls of callers, and as many others
+	cachedEach  = 32   // per caller, so that a caller that was cut off is not crowded out by others
 	keyBytesMax = 64
 )
 
@@ -31,8 +31,8 @@ const (
 type idempotencyCache struct {
 	mu    sync.Mutex
 	calls map[string]*replay   // by key
-	done  list.List            // of *replay, oldest first
-	of    map[string][]*replay // finished calls by caller, oldest first
+	done  list.List            // of *replay with a caller, oldest first
+	of    map[string][]*replay // finished calls by caller, oldest first; "" is none
 }
 
 func newIdempotencyCache() *idempotencyCache {
@@ -54,13 +54,13 @@ type replay struct {
 
 	// Set when done is closed.
 	caller string
-	again  repeat // nil if the call was not executed
-	place  *list.Element
+	again  repeat        // nil if the call was not executed
+	place  *list.Element // in done; nil without a caller
 }
 
 // do returns the answer to a call. The first call under a key runs first, which
-// returns the answer, the caller ("" if the number of calls per caller is not limited),
-// and how to answer repetitions: nil if a repetition may execute the call.
+// returns the answer, the caller ("" if the call has none: such calls do not displace those of
+// callers), and how to answer repetitions: nil if a repetition may execute the call.
 func (c *idempotencyCache) do(
 	ctx context.Context, now time.Time, key string, sum fingerprint, first func() (a answer, caller string, again repeat),
 ) answer {
@@ -121,10 +121,16 @@ func (c *idempotencyCache) first(k *replay, call func() (answer, string, repeat)
 // keep adds a finished call, and drops the oldest beyond the limits. The caller must
 // hold mu.
 func (c *idempotencyCache) keep(k *replay) {
-	k.place = c.done.PushBack(k)
 	mine := append(c.of[k.caller], k)
 	c.of[k.caller] = mine
-	if k.caller != "" && len(mine) > cachedEach {
+	if k.caller == "" {
+		if len(mine) > cachedMost {
+			c.drop(mine[0])
+		}
+		return
+	}
+	k.place = c.done.PushBack(k)
+	if len(mine) > cachedEach {
 		c.drop(mine[0])
 	}
 	if c.done.Len() > cachedMost {
@@ -135,7 +141,9 @@ func (c *idempotencyCache) keep(k *replay) {
 // drop removes a call, which is the oldest of its caller. The caller must hold mu.
 func (c *idempotencyCache) drop(k *replay) {
 	delete(c.calls, k.key)
-	c.done.Remove(k.place)
+	if k.place != nil {
+		c.done.Remove(k.place)
+	}
 	mine := c.of[k.caller]
 	mine[0] = nil
 	if c.of[k.caller] = mine[1:]; len(mine) == 1 {
