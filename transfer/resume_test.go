@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,6 +165,24 @@ func TestE4_FileThatVanished(t *testing.T) {
 	}
 	r.wait(id, queue.Succeeded)
 	r.server.has(t, "half.bin", want)
+}
+
+// A file that has become a named pipe, which nothing opens for writing, does not keep its slot.
+func TestE4_FileThatBecomesNamedPipe(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, content(1, 10))
+	id := r.addUpload(transfer.Upload{Path: path}, queue.Options{})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.run(1)
+	if task := r.wait(id, queue.Dead); !strings.Contains(task.Error, "is not a regular file") {
+		t.Errorf("the error is %q", task.Error)
+	}
 }
 
 // A server that has lost the upload gets the whole file again, once in an attempt.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/stintgo/stint/retry"
 )
@@ -41,7 +42,7 @@ var sumBuffers = sync.Pool{New: func() any { return new([sumStep]byte) }}
 // openSource opens the file of an upload. Its errors are permanent if another attempt
 // cannot help before a person does something.
 func openSource(path string) (*source, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not wait for a named pipe
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, retry.Permanent(fmt.Errorf("%w; put the file back and retry the upload", err))

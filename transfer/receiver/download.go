@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // serveFile answers GET and HEAD of a finished file by its ID, with ranges. The content
@@ -26,7 +27,8 @@ func (r *requests) serveFile(w http.ResponseWriter, req *http.Request, id string
 	if !renamed || u.partial {
 		return refuse(http.StatusNotFound, "the upload is not finished")
 	}
-	content, err := os.Open(filepath.Join(r.dir, rec.Name))
+	name := filepath.Join(r.dir, rec.Name)
+	content, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not wait for a named pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return refuse(http.StatusGone, "the file has been moved or removed since it was uploaded")
 	}

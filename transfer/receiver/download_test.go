@@ -3,6 +3,7 @@ package receiver_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +43,14 @@ func TestDownload_AnotherFileOfTheName(t *testing.T) {
 	}
 	s.want(s.do("GET", second, nil), 410)
 	if err := os.Chtimes(name, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.do("GET", first, nil), 410)
+	// A named pipe, which nothing opens for writing.
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.want(s.do("GET", first, nil), 410)
