@@ -151,9 +151,9 @@ class Server {
   }
 
   // refuse answers a request by a status, and does nothing else.
-  async refuse(status, request = this.pending[0]) {
+  async refuse(status, request = this.pending[0], head = {}) {
     this.take(request);
-    request.answer(status);
+    request.answer(status, head);
     await settle();
   }
 
@@ -278,6 +278,25 @@ test('a failure is repeated after 1, 2 and 4 s, and takes no slot meanwhile', as
   assert.equal(t.state, 'succeeded');
   assert.equal(server.received, 260);
   assert.deepEqual(t.chunks(), { pending: 0, uploading: 0, done: 3, error: 0 });
+});
+
+test('a server that is busy for however long, and says when to ask again, makes no failure', async () => {
+  const server = new Server();
+  const s = scheduler(server);
+  const t = await s.add(file('a', 100));
+  await settle();
+  await server.serve(); // POST
+  for (let i = 0; i < 10; i++) {
+    await server.refuse(503, server.pending[0], { 'retry-after': '3' });
+    assert.deepEqual([t.state, t.failures], ['waiting', 0]);
+    assert.match(t.message, /503/);
+    await pass(2999);
+    assert.equal(t.state, 'waiting');
+    await pass(1);
+    await server.serve(); // HEAD
+  }
+  await server.serve();
+  assert.deepEqual([t.state, t.failures, t.message], ['succeeded', 0, '']);
 });
 
 test('failures count anew after each chunk that arrives', async () => {

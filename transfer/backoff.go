@@ -66,12 +66,17 @@ type backoff struct {
 // longer one the attempt fails, and leaves its slot to other tasks for that time.
 const afterMax = 10 * time.Second
 
-// next returns the delay before the next request, or false if there is none.
+// next returns the delay before the next request, or false if there is none. An answer that says that the server is
+// busy, and for how long, is no failure: it may be busy with the uploads of others for any time.
 func (b *backoff) next(err error) (time.Duration, bool) {
+	after, has := retry.Delay(err)
+	if has && after > 0 && after <= afterMax && isBusy(err) {
+		return after, true
+	}
 	b.failures++
 	delay, ok := b.policy.Next(b.failures, b.delay, rand.Uint64)
 	b.delay = delay
-	if after, has := retry.Delay(err); has {
+	if has {
 		return after, ok && after <= afterMax
 	}
 	return delay, ok

@@ -25,8 +25,9 @@ type Config struct {
 	// limiter for other work.
 	Rate *stint.Limiter
 	// Retry is the policy for requests that fail within an attempt, by a broken connection
-	// or an answer such as 503. Its Attempts count requests in a row after which the server
-	// has no byte more. The default makes 5, with delays from 200 ms to 5 s.
+	// or an answer such as 500. Its Attempts count requests in a row after which the server
+	// has no byte more, without those that are answered 503 with a Retry-After of 1 to 10 s:
+	// the server is busy. The default makes 5, with delays from 200 ms to 5 s.
 	Retry retry.Policy
 	// Stall is how long a server may take no bytes, or not answer, before the request has
 	// failed; 0 is one minute. The time for which Rate delays bytes does not count.

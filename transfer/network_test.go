@@ -309,6 +309,33 @@ func TestE5_HighTierBesideLowOnes(t *testing.T) {
 	t.Logf("alone %s, beside ten of a low tier %s", alone, beside)
 }
 
+// A server may be busy for any time: answers that say so, and when to try again, are no failures.
+func TestE5_BusyServer(t *testing.T) {
+	const busy = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		client := newNetwork().serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead {
+				w.Header().Set("Upload-Offset", "0")
+				return
+			}
+			if r.Method == http.MethodPatch && time.Since(began) < busy {
+				time.Sleep(20 * time.Second) // as package receiver waits for a slot
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			sink(w, r)
+		}))
+		all := uploads(t, transfer.Config{Client: client}, 1, func(q *queue.Queue) {
+			addUploads(t, q, queue.Options{}, transfer.Upload{Path: zeros(t, "a", 1<<20), To: "http://memory/files/"})
+		})
+		if took := time.Since(began); took < busy || all[0].Failures > 0 {
+			t.Errorf("after %s it has %d failures: %s", took, all[0].Failures, all[0].Error)
+		}
+	})
+}
+
 // counting counts what is logged.
 type counting struct{ n *atomic.Int64 }
 

@@ -280,6 +280,12 @@ func isMismatch(err error) bool {
 	return ok && refused.status == statusChecksum
 }
 
+// isBusy reports whether an error is an answer with the status 503.
+func isBusy(err error) bool {
+	refused, ok := errors.AsType[*statusError](err)
+	return ok && refused.status == http.StatusServiceUnavailable
+}
+
 // statusError is an answer that is not a success.
 type statusError struct {
 	method, at string

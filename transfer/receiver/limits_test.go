@@ -180,7 +180,7 @@ func TestE5_WaitsForSlotsAreLogged(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		permit.Release()
 		all.Wait()
@@ -190,6 +190,46 @@ func TestE5_WaitsForSlotsAreLogged(t *testing.T) {
 		const says = `msg="requests wait for a slot" waited=10s waiting=3 running=1 limit=1`
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, says) {
 			t.Errorf("the log has %q; want %q once", text, says)
+		}
+	})
+}
+
+// A request that gets no slot for 20 s is answered: the client tries again after the time that the answer says.
+func TestE5_WaitsForSlotsEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	synctest.Test(t, func(t *testing.T) {
+		slots := stint.New(1, stint.Config{Queue: 1, WhenFull: stint.Refuse})
+		r, err := receiver.Open(dir, receiver.Config{Slots: &slots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "PUT", "/files/a", strings.NewReader("abc")))
+			return w
+		}
+		permit, err := slots.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for _, wait := range []time.Duration{20 * time.Second, 0} { // the second finds the queue of the slots full
+			all.Go(func() {
+				began := time.Now()
+				w := put()
+				if took := time.Since(began); w.Code != 503 || w.Header().Get("Retry-After") != "1" || took != wait {
+					t.Errorf("after %s the answer is %d %s, Retry-After %q", took, w.Code, w.Body, w.Header().Get("Retry-After"))
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		permit.Release()
+		if w := put(); w.Code != http.StatusCreated {
+			t.Errorf("with a free slot the answer is %d %s", w.Code, w.Body)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -25,7 +25,13 @@ const (
 	flushEvery = 16 << 20
 	// slotLate is how long a request waits for a slot before that is logged.
 	slotLate = 10 * time.Second
+	// slotMost is how long a request waits for a slot: clients take a longer silence for a failure, and the next
+	// request for the upload would end the wait, and begin another one behind all others.
+	slotMost = 20 * time.Second
 )
+
+// errBusy is the cause of the end of such a wait.
+var errBusy = refuse(http.StatusServiceUnavailable, "all slots of the server are in use; try again")
 
 // errTooLong is the error of a body that is longer than the rest of its upload.
 var errTooLong = refuse(http.StatusRequestEntityTooLarge, "the body is longer than the rest of the upload")
@@ -61,11 +67,9 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	}
 	key := r.cfg.Key(req)
 	if r.cfg.Slots != nil {
-		late := time.AfterFunc(slotLate, r.logWait)
-		permit, err := r.cfg.Slots.At(tier).Key(key).Acquire(ctx)
-		late.Stop()
+		permit, err := r.acquire(ctx, in.w, tier, key)
 		if err != nil {
-			return slotError(ctx, err)
+			return err
 		}
 		defer permit.Release()
 	}
@@ -231,10 +235,23 @@ func (r *requests) logWait() {
 		slog.Int("running", s.Running), slog.Int("limit", s.Limit))
 }
 
-// slotError makes the error of a wait for a slot one for the client.
-func slotError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+// acquire waits for a slot. If all are in use, the headers of the answer say when to try again.
+func (r *requests) acquire(
+	ctx context.Context, w http.ResponseWriter, tier stint.Priority, key string,
+) (stint.Permit, error) {
+	late := time.AfterFunc(slotLate, r.logWait)
+	defer late.Stop()
+	wait, stop := context.WithTimeoutCause(ctx, slotMost, errBusy)
+	defer stop()
+	permit, err := r.cfg.Slots.At(tier).Key(key).Acquire(wait)
+	switch {
+	case err == nil:
+		return permit, nil
+	case ctx.Err() != nil:
+		return permit, context.Cause(ctx)
+	case errors.Is(err, errBusy), errors.Is(err, stint.ErrQueueFull):
+		w.Header().Set("Retry-After", "1")
+		return permit, errBusy
 	}
-	return refuse(http.StatusServiceUnavailable, "no slot for the upload: %v", err)
+	return permit, refuse(http.StatusServiceUnavailable, "no slot for the upload: %v", err)
 }

@@ -12,11 +12,13 @@ export class Attempt {
   #stopped = false;
   #creating = false;
   #status = 0; // of the last answer; 0 if there is none to the last request
+  #busy = 0; // seconds that the last answer, a 503, asks to wait
 
   // options: Upload, the class of tus-js-client; file; url of the upload, or null to create one;
   // endpoint; metadata; chunkSize in bytes; headers, a function that returns those of a request.
   // on: the functions url(url), progress(sent, confirmed), success() and failure(failure), where
-  // a failure has the status, a message, and whether it is temporary or the file unreadable.
+  // a failure has the status, a message, whether it is temporary or the file unreadable, and the seconds for which the
+  // server says that it is busy.
   constructor(options, on) {
     this.#upload = new options.Upload(options.file, {
       endpoint: options.endpoint,
@@ -62,6 +64,7 @@ export class Attempt {
       throw new Error('the attempt was stopped');
     }
     this.#status = 0;
+    this.#busy = 0;
     this.#creating = req.getMethod() === 'POST';
     for (const [name, value] of Object.entries(headers)) {
       req.setHeader(name, value);
@@ -76,6 +79,7 @@ export class Attempt {
   // server may still have it.
   #after(req, res) {
     this.#status = res.getStatus();
+    this.#busy = this.#status === 503 ? Number(res.getHeader('Retry-After')) || 0 : 0;
     if (req.getMethod() === 'HEAD' && this.#status >= 400 && this.#status !== 404 && this.#status !== 410) {
       throw new Error(`the server answers ${this.#status}`);
     }
@@ -95,6 +99,7 @@ export class Attempt {
       status: this.#status,
       temporary: readable && (temporary.has(this.#status) || this.#status >= 500),
       unreadable: !readable,
+      busy: Math.min(this.#busy, 3600),
       message: !readable
         ? 'The file has changed or cannot be read any more. Choose it again.'
         : this.#status === 0

@@ -332,7 +332,7 @@ export class Scheduler extends EventTarget {
     this.#records.save(t);
   }
 
-  #fail(t, { status, temporary, unreadable, message }) {
+  #fail(t, { status, temporary, unreadable, busy, message }) {
     if (status === 401) {
       this.#unauthorized = true;
       this.#move(t, 'waiting');
@@ -340,6 +340,10 @@ export class Scheduler extends EventTarget {
       return;
     }
     t.message = message;
+    if (busy > 0) { // with other uploads, for any time: this is no failure
+      this.#move(t, 'waiting', busy * 1000);
+      return;
+    }
     t.failures++;
     if (unreadable) {
       t.file = null;
