@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,6 +161,40 @@ func TestE2_HeadersFromTheEnvironment(t *testing.T) {
 	}
 	if task := r.wait(missing, queue.Dead); task.Failures != 1 {
 		t.Errorf("without the variable, there were %d failures: %s", task.Failures, task.Error)
+	}
+}
+
+// The user and password of the URL are sent to its host, also if the server names uploads by absolute URLs without
+// them. If these have another host, no credentials are sent, and the error says so.
+func TestE2_AbsoluteLocations(t *testing.T) {
+	r := newRig(t, transfer.Config{})
+	home := r.server.http.URL
+	r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+		if user, password, _ := req.BasicAuth(); user != "u" || password != "p" {
+			http.Error(w, "who?", http.StatusUnauthorized)
+			return true
+		}
+		if req.Method != http.MethodPost {
+			return false
+		}
+		made := httptest.NewRecorder()
+		r.server.serveEndpoint(made, req)
+		w.Header().Set("Location", home+made.Header().Get("Location"))
+		w.WriteHeader(made.Code)
+		return true
+	}
+	to := strings.Replace(r.server.url(), "://", "://u:p@", 1)
+	same := r.add("same", content(1, 10), transfer.Upload{To: to}, queue.Options{})
+	stop := r.run(1)
+	r.wait(same, queue.Succeeded)
+	r.server.has(t, "same", content(1, 10))
+	stop()
+	home = strings.Replace(home, "127.0.0.1", "localhost", 1)
+	r.restart()
+	other := r.add("other", content(1, 10), transfer.Upload{To: to}, queue.Options{})
+	r.run(1)
+	if task := r.wait(other, queue.Dead); !strings.Contains(task.Error, "named this URL in the header Location") {
+		t.Errorf("the error is %q", task.Error)
 	}
 }
 

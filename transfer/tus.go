@@ -231,8 +231,12 @@ func (c *tusClient) do(
 		return nil, retry.Permanent(err)
 	}
 	token := ""
-	if at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme { // the user's headers may be secrets of that host
+	trusted := at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme
+	if trusted { // the user's headers and password may be secrets of that host
 		request.Header = c.header.Clone()
+		if at.User == nil { // an absolute Location has none
+			request.URL.User = c.endpoint.User
+		}
 		if c.token != "" { // which may have been replaced since the last request
 			if token, err = bearer.Read(c.token); err != nil {
 				return nil, fmt.Errorf("the token for the server: %w", err)
@@ -267,6 +271,11 @@ func (c *tusClient) do(
 			return nil, refused // replaced meanwhile: the next request has the new one
 		}
 		refused.remedy = fmt.Sprintf("the server refuses the token in %s: replace it, and retry the upload", c.token)
+	}
+	if !trusted && (refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden) {
+		refused.remedy = fmt.Sprintf("%s named this URL in the header Location, and credentials are not sent to another "+
+			"scheme or host: give the URL by which the server names itself, or have it name itself as its proxy does",
+			c.endpoint.Redacted())
 	}
 	return nil, classify(refused, response.Header.Get("Retry-After"))
 }
