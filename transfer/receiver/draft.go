@@ -259,7 +259,7 @@ func (r *draftReceiver) draftContinue(
 	w http.ResponseWriter, req *http.Request, s *session, offset int64, complete bool,
 ) error {
 	u := s.u
-	if u.file.isPublished() && (req.ContentLength != 0 || !u.file.unannounced()) {
+	if u.file.isPublished() && (req.ContentLength > 0 || !u.file.unannounced()) {
 		r.draftState(w, u)
 		no := refuse(statusBadRequest, "the upload is complete already")
 		no.kind = problemCompleted

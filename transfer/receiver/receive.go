@@ -100,6 +100,23 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	return errors.Join(err, in.record())
 }
 
+// readNothing reads the body of a request for an upload that is complete. It has no bytes: a body whose length is not
+// known has to be read for that.
+func (in *intake) readNothing(req *http.Request) error {
+	switch {
+	case req.ContentLength > 0:
+		return errTooLong
+	case req.ContentLength == 0:
+		return nil
+	}
+	in.at = in.u.offset
+	if err := in.startReading(); err != nil {
+		return err
+	}
+	defer in.stopReading()
+	return in.copy()
+}
+
 // readTrailer takes the checksum from the trailer. The algorithm is known only now, so the body is
 // read again, from the page cache.
 func (in *intake) readTrailer(req *http.Request) (err error) {

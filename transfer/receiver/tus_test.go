@@ -13,6 +13,8 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -369,4 +371,49 @@ func TestTus_ConcatenationInPlace(t *testing.T) {
 	s.clean()
 	s.want(s.do("GET", a.Header.Get("Location"), nil, "Range", "bytes=5-6"), 206, "Content-Range",
 		fmt.Sprintf("bytes 5-6/%d", len(data)))
+}
+
+// TestTus_EmptyPatchOfFinishedUpload: the client that has lost the answer to its last bytes sends 0 bytes behind them.
+// Also a body whose length no header gives has 0 bytes, by HTTP/1.1 (chunked) and by HTTP/2.
+func TestTus_EmptyPatchOfFinishedUpload(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		r, err := receiver.Open(filepath.Join(t.TempDir(), "uploads"), receiver.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		server := httptest.NewUnstartedServer(r)
+		server.EnableHTTP2 = version == 2
+		server.StartTLS()
+		defer server.Close()
+		send := func(method, url, body string, h ...string) answer {
+			t.Helper()
+			req, err := http.NewRequestWithContext(t.Context(), method, url, struct{ io.Reader }{strings.NewReader(body)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i < len(h); i += 2 {
+				req.Header.Set(h[i], h[i+1])
+			}
+			resp, err := server.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			return answer{Response: resp}
+		}
+		at := server.URL + send("POST", server.URL+"/files/", "", "Tus-Resumable", "1.0.0", "Upload-Length", "4").
+			Header.Get("Location")
+		patch := func(body, offset string, want int) {
+			t.Helper()
+			resp := send("PATCH", at, body, "Tus-Resumable", "1.0.0", "Upload-Offset", offset,
+				"Content-Type", "application/offset+octet-stream")
+			if resp.StatusCode != want || resp.ProtoMajor != version {
+				t.Errorf("%s: PATCH of %q at %s: status %d, want %d", resp.Proto, body, offset, resp.StatusCode, want)
+			}
+		}
+		patch("four", "0", 204)
+		patch("", "4", 204)
+		patch("x", "4", 413)
+	}
 }
