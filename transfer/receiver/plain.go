@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,7 @@ func (r *plainReceiver) plainFile(req *http.Request, name string) (*file, error)
 }
 
 // plainChunk receives a chunk: all of it or nothing. A chunk that has arrived already is
-// not read again.
+// not received again.
 func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, name, where string) error {
 	offset, ok := parseSize(where)
 	size, alsoOK := parseSize(req.URL.Query().Get("size"))
@@ -135,6 +136,9 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 	}
 	defer s.end()
 	if s.u.offset == s.u.length && s.u.length > 0 {
+		if err := s.u.compare(r.ctx, sum); err != nil {
+			return err
+		}
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -142,6 +146,22 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 		return errors.Join(err, s.u.drop(s))
 	}
 	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// compare checks that a chunk that has arrived has the digest of a request, which may be of another file of the same
+// name and size. sum is nil if the request has none. The caller must be the writer.
+func (u *upload) compare(ctx context.Context, sum *checksum) error {
+	if sum == nil {
+		return nil
+	}
+	if err := u.file.copyTo(ctx, sum.hash, u.start, u.start+u.length); err != nil {
+		return err
+	}
+	if !sum.matches(0) {
+		return refuse(statusConflict,
+			"a chunk with another content has arrived for this range; DELETE %s/ gives all chunks up", u.fileName())
+	}
 	return nil
 }
 

@@ -104,3 +104,19 @@ func TestDownload(t *testing.T) {
 	s.want(s.do("GET", "/elsewhere", nil), 404)
 	s.want(s.do("TRACE", url, nil), 405)
 }
+
+// TestPlain_ChunkOfAnotherContent: a chunk that is there is not taken for another one, whose digest differs: the file
+// would be a mixture of two.
+func TestPlain_ChunkOfAnotherContent(t *testing.T) {
+	s := open(t, receiver.Config{})
+	put := func(text string) answer {
+		return s.do("PUT", "/files/a/4?size=8", strings.NewReader(text), "Content-Digest", digest([]byte(text)))
+	}
+	s.want(put("old!"), 201)
+	s.want(put("old!"), 200)
+	if a := s.want(put("new!"), 409); !strings.Contains(a.body, "DELETE") {
+		t.Errorf("the refusal does not say what to do: %s", a.body)
+	}
+	s.want(s.do("DELETE", "/files/a/", nil), 204)
+	s.want(put("new!"), 201)
+}

@@ -97,7 +97,7 @@ func (p publication) verify() error {
 	sum := p.whole.sum
 	if sum == nil || p.whole.summed != p.whole.length {
 		sum = sha256.New()
-		if err := p.copyTo(p.store.ctx, sum, p.whole.length); err != nil {
+		if err := p.copyTo(p.store.ctx, sum, 0, p.whole.length); err != nil {
 			return err
 		}
 	}

@@ -92,19 +92,19 @@ func (s *storage) remove() error {
 	return errors.Join(s.disk.remove(s.dataName), s.disk.remove(s.logName))
 }
 
-// copyTo writes the first length bytes of the data to w, unless ctx ends meanwhile. The caller must
+// copyTo writes the bytes of the data from an offset to another to w, unless ctx ends meanwhile. The caller must
 // be a user.
-func (s *storage) copyTo(ctx context.Context, w io.Writer, length int64) error {
+func (s *storage) copyTo(ctx context.Context, w io.Writer, from, to int64) error {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	for at := int64(0); at < length; {
+	for at := from; at < to; {
 		if ctx.Err() != nil {
 			return errClosing
 		}
 		if err := s.disk.check("read"); err != nil {
 			return err
 		}
-		n, err := s.data.ReadAt(buf[:min(bufferSize, length-at)], at)
+		n, err := s.data.ReadAt(buf[:min(bufferSize, to-at)], at)
 		if n == 0 {
 			return err
 		}
