@@ -237,3 +237,12 @@ func (l *single) Close() error { close(l.conn); return nil }
 
 // Addr is as net.Listener says.
 func (l *single) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
+
+// TestPlain_ContentRange: a PUT of a part of a file, as curl -C sends it, is not taken for the whole (RFC 9110, 14.5).
+func TestPlain_ContentRange(t *testing.T) {
+	s := open(t, receiver.Config{})
+	s.want(s.do("PUT", "/files/a", strings.NewReader("56789"), "Content-Range", "bytes 5-9/10"), 400)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("56789"), "Content-Range", "bytes 5-9/10", "Upload-Complete", "?1"), 400)
+	s.names()
+	s.clean()
+}
