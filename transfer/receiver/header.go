@@ -236,7 +236,7 @@ func metadataOf(req *http.Request) (map[string]string, error) {
 	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err == nil {
 		meta[metaType] = kind
 	}
-	sum, err := parseDigest(req.Header.Get("Repr-Digest"))
+	sum, err := parseDigest(strings.Join(req.Header.Values("Repr-Digest"), ","))
 	if sum != nil {
 		meta[metaSHA256] = hex.EncodeToString(sum)
 	}

@@ -2,6 +2,7 @@ package receiver_test
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -131,4 +132,26 @@ func FuzzJournal(f *testing.F) {
 			t.Fatalf("%d records until %d, then %d until %d, %v", len(records), end, len(again), same, err)
 		}
 	})
+}
+
+// TestPlain_DigestInASecondLine: a dictionary may be split into header lines (RFC 9651, section 3.2).
+func TestPlain_DigestInASecondLine(t *testing.T) {
+	s := open(t, receiver.Config{})
+	for _, name := range []string{"Content-Digest", "Repr-Digest"} {
+		req, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+"a", strings.NewReader("one"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Add(name, "unixsum=:AAAA:")
+		req.Header.Add(name, digest([]byte("other")))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 460 {
+			t.Errorf("%s in two lines, the second differs: status %d, want 460", name, resp.StatusCode)
+		}
+	}
+	s.names()
 }

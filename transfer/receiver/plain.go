@@ -87,7 +87,7 @@ func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name 
 
 // contentDigest returns the checksum of a Content-Digest, or nil.
 func contentDigest(req *http.Request) (*checksum, error) {
-	want, err := parseDigest(req.Header.Get("Content-Digest"))
+	want, err := parseDigest(strings.Join(req.Header.Values("Content-Digest"), ","))
 	if want == nil || err != nil {
 		return nil, err
 	}

@@ -130,8 +130,8 @@ func (r *Receiver) route(w http.ResponseWriter, req *http.Request, rest string) 
 		return r.options(w)
 	case req.Method == http.MethodPut && req.Header.Get("Content-Range") != "":
 		// RFC 9110, section 14.5. The part must not be taken for the whole.
-		return refuse(statusBadRequest, "a PUT with Content-Range is not served; PUT %s<name>/<offset>?size=<n> sends a chunk",
-			r.store.cfg.Path)
+		return refuse(statusBadRequest,
+			"a PUT with Content-Range is not served; PUT %s<name>/<offset>?size=<n> sends a chunk", r.store.cfg.Path)
 	case isDraft(req):
 		return r.draft.serve(w, req, rest)
 	case req.Header.Get(tusResumable) != "":

@@ -242,7 +242,8 @@ func (l *single) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "me
 func TestPlain_ContentRange(t *testing.T) {
 	s := open(t, receiver.Config{})
 	s.want(s.do("PUT", "/files/a", strings.NewReader("56789"), "Content-Range", "bytes 5-9/10"), 400)
-	s.want(s.do("PUT", "/files/a", strings.NewReader("56789"), "Content-Range", "bytes 5-9/10", "Upload-Complete", "?1"), 400)
+	s.want(s.do("PUT", "/files/a", strings.NewReader("56789"), "Content-Range", "bytes 5-9/10",
+		"Upload-Complete", "?1"), 400)
 	s.names()
 	s.clean()
 }
