@@ -32,6 +32,7 @@ type file struct {
 	final     *upload        // of a group, once it has been published or is joined from parts
 	concat    *concatenation // nil if the file is not made of parts
 	publish   *publishRecord
+	found     bool // complete when Open read the journal, and not published since
 	renamed   bool
 	announced bool
 	gone      bool

@@ -138,7 +138,7 @@ func FuzzJournal(f *testing.F) {
 func TestPlain_DigestInASecondLine(t *testing.T) {
 	s := open(t, receiver.Config{})
 	for _, name := range []string{"Content-Digest", "Repr-Digest"} {
-		req, err := http.NewRequestWithContext(t.Context(), "PUT", s.url+"a", strings.NewReader("one"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.url+"a", strings.NewReader("one"))
 		if err != nil {
 			t.Fatal(err)
 		}

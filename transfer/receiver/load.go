@@ -15,19 +15,30 @@ import (
 	"time"
 )
 
-// load reads all journals, and removes what none of them names.
+// errNewer is the error of a journal that a newer version of this package has written.
+var errNewer = errors.New("use the program that has written it")
+
+// load reads all journals, and removes what none of them names. An upload that cannot be restored, as on a full disk or
+// one with bad blocks, is logged, and its files are kept for the next Open: the others must not wait for it.
 func (s *store) load() error {
 	entries, err := os.ReadDir(s.work)
 	if err != nil {
 		return err
 	}
+	kept := map[string]bool{lockFile: true}
 	for _, e := range entries {
 		id, isLog := strings.CutSuffix(e.Name(), logSuffix)
 		if !isLog || !isID(id) {
 			continue
 		}
-		if err := s.loadFile(id); err != nil {
+		err := s.loadFile(id)
+		if errors.Is(err, errNewer) {
 			return fmt.Errorf("upload %s: %w", id, err)
+		}
+		if err != nil {
+			s.cfg.Logger.Error("an upload cannot be continued; its files are kept for the next start",
+				slog.String("upload", id), slog.Any("error", err))
+			kept[id], kept[id+logSuffix] = true, true
 		}
 	}
 	for f := range s.files {
@@ -35,17 +46,17 @@ func (s *store) load() error {
 			continue
 		}
 		if err := f.concat.resume(); err != nil {
-			return fmt.Errorf("upload %s: %w", f.id, err)
+			s.cfg.Logger.Error("a part that is in another file cannot be removed", slog.String("upload", f.id),
+				slog.Any("error", err))
 		}
 	}
-	kept := map[string]bool{lockFile: true}
 	for f := range s.files {
 		kept[filepath.Base(f.dataName)], kept[filepath.Base(f.logName)] = true, true
 	}
 	for _, e := range entries {
 		if !kept[e.Name()] && !strings.HasSuffix(e.Name(), damagedSuffix) {
 			if err := s.disk.remove(filepath.Join(s.work, e.Name())); err != nil {
-				return err
+				s.cfg.Logger.Error("what an upload has left cannot be removed", slog.Any("error", err))
 			}
 		}
 	}
@@ -75,8 +86,8 @@ func (s *store) loadFile(id string) error {
 		h.apply(rec)
 	}
 	if h.version > journalVersion {
-		return fmt.Errorf("the journal has the version %d, and this program reads versions up to %d; "+
-			"use the program that has written it", h.version, journalVersion)
+		return fmt.Errorf("the journal has the version %d, and this program reads versions up to %d: %w",
+			h.version, journalVersion, errNewer)
 	}
 	torn, err := isTorn(log, end)
 	if err != nil || torn && h.empty() {
@@ -264,6 +275,19 @@ func (h *history) restore() error {
 		f.store.register(f)
 		return nil
 	}
+	if err := h.verify(); err != nil {
+		return err
+	}
+	f.store.register(f)
+	f.store.quota.restore(f, h.lanes.count(), h.bytes())
+	f.found = f.publish != nil || h.isComplete()
+	f.publishFound()
+	return nil
+}
+
+// verify compares the data with the journal if the machine was restarted, and drops what is not kept in part.
+func (h *history) verify() error {
+	f := h.file
 	if err := f.storage.use(); err != nil {
 		return err
 	}
@@ -276,21 +300,8 @@ func (h *history) restore() error {
 	for i, u := range f.lanes {
 		if u != nil && u.id == "" && u.offset != u.length && f.publish == nil {
 			f.lanes[i] = nil // chunks of the plain protocol are kept whole or not at all
-			if err := f.append(record{Drop: &i}); err != nil {
-				return err
-			}
+			f.appendSoon(record{Drop: &i})
 		}
-	}
-	f.store.register(f)
-	f.store.quota.restore(f, h.lanes.count(), h.bytes())
-	if f.publish != nil || h.isComplete() {
-		f.finishing.Lock()
-		defer f.finishing.Unlock()
-		err := publication{f, f.representative()}.run()
-		if errorIs[*refusal](err) {
-			return nil
-		}
-		return err
 	}
 	return nil
 }
@@ -334,9 +345,7 @@ func (h *history) verifyChunks(boot string) error {
 			}
 			u.offset = c.from
 			h.fellBack()
-			if err := f.append(record{Reach: &reachRecord{Lane: number, To: c.from}}); err != nil {
-				return err
-			}
+			f.appendSoon(record{Reach: &reachRecord{Lane: number, To: c.from}})
 			break
 		}
 	}
@@ -346,5 +355,6 @@ func (h *history) verifyChunks(boot string) error {
 	if err := f.disk.sync(f.data); err != nil {
 		return err
 	}
-	return f.append(record{Boot: boot})
+	f.appendSoon(record{Boot: boot})
+	return nil
 }

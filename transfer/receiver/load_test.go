@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/transfer/receiver"
 )
@@ -103,4 +107,90 @@ func TestE4_TornCreationIsRemoved(t *testing.T) {
 // line returns a line of a journal.
 func line(text string) []byte {
 	return fmt.Appendf(nil, "%08x %s\n", receiver.CRC([]byte(text)), text)
+}
+
+// TestE4_OpenOnAFullDisk: a full disk keeps the receiver from writing what it has found, and not from opening. The
+// uploads are continued, and complete ones get their names when there is room.
+func TestE4_OpenOnAFullDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	var full atomic.Bool
+	cfg := receiver.WithFault(receiver.Config{}, func(op string, _ int) (int, error) {
+		if op == "write" && full.Load() {
+			return 0, syscall.ENOSPC
+		}
+		return 0, nil
+	})
+	data := content(63, 4<<20)
+	var names atomic.Bool // of files cannot be given
+	s := openIn(t, dir, failing(receiver.Config{}, "rename", &names))
+	half := s.create(len(data), "Upload-Metadata", filename("half"))
+	s.want(s.patch(half, 0, data[:2<<20]), 204)
+	lost := s.create(len(data), "Upload-Metadata", filename("lost"))
+	s.want(s.patch(lost, 0, data[:2<<20]), 204)
+	names.Store(true)
+	complete := s.create(len(data), "Upload-Metadata", filename("complete"))
+	s.want(s.patch(complete, 0, data), 500)
+	s.Close()
+	for _, url := range []string{half, lost, complete} {
+		rewriteBoot(t, s.data(url)+".log")
+	}
+	s.loseHalf(lost, 1<<20, 2<<20)
+
+	full.Store(true)
+	s = openIn(t, dir, cfg)
+	if at := s.offset(half); at != 2<<20 {
+		t.Errorf("the upload has the offset %d", at)
+	}
+	at := s.offset(lost)
+	if at >= 2<<20 {
+		t.Errorf("the upload that has lost bytes has the offset %d", at)
+	}
+	s.want(s.patch(half, 2<<20, data[2<<20:3<<20]), 507)
+	s.names()
+	full.Store(false)
+	s.Sweep(time.Now())
+	s.names("complete")
+	s.file("complete", data)
+	s.want(s.patch(lost, at, data[at:3<<20]), 204)
+	s.Close()
+	for _, url := range []string{half, lost} { // what was found is in the journal now
+		rewriteBoot(t, s.data(url)+".log")
+	}
+	s = openIn(t, dir, receiver.Config{})
+	if at := s.offset(lost); at != 3<<20 {
+		t.Errorf("the upload that was continued has the offset %d", at)
+	}
+	s.want(s.patch(lost, 3<<20, data[3<<20:]), 204)
+	s.file("lost", data)
+}
+
+// TestE4_BadUploadDoesNotStopOpen: an upload that cannot be opened is logged and kept for the next Open. The others are
+// received.
+func TestE4_BadUploadDoesNotStopOpen(t *testing.T) {
+	data := content(64, 1000)
+	s, name := unfinished(t, data)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(name, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s = openIn(t, s.dir, receiver.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if !strings.Contains(log.String(), filepath.Base(name)) {
+		t.Errorf("the log has %q", log.String())
+	}
+	s.want(s.tus("HEAD", s.url+filepath.Base(name), nil), 404)
+	s.create(5)
+	s.Close()
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, s.dir, receiver.Config{})
+	if at := s.offset(s.url + filepath.Base(name)); at != len(data) {
+		t.Errorf("the upload has the offset %d", at)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -60,6 +61,31 @@ func (p publication) run() error {
 		return err
 	}
 	return p.place()
+}
+
+// publishFound publishes a file that Open has found complete: its client may have seen that, and then does not ask
+// again. If that fails, as on a full disk, the sweeper calls it again.
+func (f *file) publishFound() {
+	f.mu.Lock()
+	f.found = f.found && !f.renamed && !f.gone
+	found := f.found && f.users == 0 // a user publishes it
+	f.mu.Unlock()
+	if !found {
+		return
+	}
+	f.finishing.Lock()
+	defer f.finishing.Unlock()
+	f.mu.Lock()
+	whole := f.representative()
+	err := f.use()
+	f.mu.Unlock()
+	if err == nil {
+		err = publication{f, whole}.run()
+		f.release()
+	}
+	if err != nil && !errorIs[*refusal](err) {
+		f.store.cfg.Logger.Error("a complete upload cannot be published", slog.String("upload", f.id), slog.Any("error", err))
+	}
 }
 
 // unlink removes the name of the data if the file also has the one that its journal says: a

@@ -37,7 +37,8 @@ var _ http.Handler = (*Receiver)(nil)
 // it, once all uploads that a former process has left are as they should be: leftovers
 // are removed, files that were complete get their place, and after a restart of the
 // machine the data of unfinished uploads is read and compared with its checksums. An upload
-// whose journal is damaged is logged, and its files are kept with the suffix .damaged. Open
+// whose journal is damaged is logged, and its files are kept with the suffix .damaged. One
+// that cannot be read is logged, and left for the next Open. Open
 // fails if a newer version of this package has written a journal. On Linux it fails if
 // another receiver, of any process, has the directory. Close must be called.
 func Open(dir string, cfg Config) (*Receiver, error) {

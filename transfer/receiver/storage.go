@@ -18,7 +18,8 @@ type storage struct {
 
 	data, log *os.File // nil without users, and if the users need no more than the receipt
 	users     int
-	logSize   int64 // where the next record begins
+	logSize   int64    // where the next record begins
+	owed      []record // see appendSoon
 }
 
 // create makes the data, reserved at its size, and then the journal with its first record. The caller
@@ -41,16 +42,24 @@ func (s *storage) create(size int64, first record) (err error) {
 // append writes a record to the journal. The caller must be a user. What a failed write leaves is
 // overwritten by the next one.
 func (s *storage) append(rec record) error {
-	line, err := rec.appendTo(nil)
+	lines, err := encode(append(s.owed, rec)...)
 	if err != nil {
 		return err
 	}
-	n, err := s.disk.writeAt(s.log, line, s.logSize)
+	n, err := s.disk.writeAt(s.log, lines, s.logSize)
 	if err != nil {
 		return err
 	}
-	s.logSize += int64(n)
+	s.owed, s.logSize = nil, s.logSize+int64(n)
 	return nil
+}
+
+// appendSoon appends a record of what cannot be refused. If that fails, as on a full disk, append writes the record
+// before the next one. Should the process end earlier, the next one has to find out again what the record says.
+func (s *storage) appendSoon(rec record) {
+	if err := s.append(rec); err != nil {
+		s.owed = append(s.owed, rec)
+	}
 }
 
 // use opens data and journal until leave is called.

@@ -48,6 +48,7 @@ func (s *sweeper) sweep(now time.Time) {
 		if oldest[f] {
 			at = now.Add(s.cfg.Expiry)
 		}
+		f.publishFound()
 		if err := f.expire(at); err != nil {
 			s.cfg.Logger.Error("removing an expired upload failed", slog.String("upload", f.id), slog.Any("error", err))
 		}
