@@ -52,12 +52,13 @@ type fileRecord struct {
 
 // laneRecord begins a lane: a range of the file that is written from its start to its end.
 type laneRecord struct {
-	ID       string            `json:"id,omitempty"` // empty for chunks of the plain protocol
-	Start    int64             `json:"start"`
-	Length   int64             `json:"length"` // bytes, or -1
-	Partial  bool              `json:"partial,omitempty"`
-	Ordered  bool              `json:"ordered,omitempty"` // a request finishes it, not its last byte
-	Metadata map[string]string `json:"metadata,omitempty"`
+	ID         string            `json:"id,omitempty"` // empty for chunks of the plain protocol
+	Start      int64             `json:"start"`
+	Length     int64             `json:"length"` // bytes, or -1
+	Partial    bool              `json:"partial,omitempty"`
+	Ordered    bool              `json:"ordered,omitempty"`    // a request finishes it, not its last byte
+	OneRequest bool              `json:"oneRequest,omitempty"` // one request sends all of it, or the upload is given up
+	Metadata   map[string]string `json:"metadata,omitempty"`
 }
 
 // lengthRecord gives a lane its length.

@@ -278,6 +278,9 @@ func (h *history) restore() error {
 	if err := h.verify(); err != nil {
 		return err
 	}
+	if u := f.lanes.first(); u != nil && u.oneRequest && f.publish == nil {
+		return nil // its client knows no ID, and sends it again
+	}
 	f.store.register(f)
 	f.store.quota.restore(f, h.lanes.count(), h.bytes())
 	f.found = f.publish != nil || h.isComplete()

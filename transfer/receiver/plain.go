@@ -57,7 +57,9 @@ func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name 
 	if err != nil {
 		return err
 	}
-	u, err := r.single(req, laneRecord{ID: newID(), Length: req.ContentLength, Ordered: true, Metadata: meta})
+	u, err := r.single(req, laneRecord{
+		ID: newID(), Length: req.ContentLength, Ordered: true, OneRequest: true, Metadata: meta,
+	})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,11 @@
 package receiver_test
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -51,4 +55,24 @@ func TestUnpublishedUploadEnds(t *testing.T) {
 			openIn(t, s.dir, receiver.Config{}).names()
 		})
 	}
+}
+
+// TestE4_PlainPutLeavesNothing: nothing is left of a whole file by PUT that a kill has cut: its client sends it again,
+// and no one knows its ID.
+func TestE4_PlainPutLeavesNothing(t *testing.T) {
+	data := content(65, 3<<20)
+	killed := filepath.Join(t.TempDir(), "uploads")
+	dir := filepath.Join(t.TempDir(), "uploads")
+	kill := sync.OnceValue(func() error { return os.CopyFS(killed, os.DirFS(dir)) })
+	s := openIn(t, dir, receiver.WithFault(receiver.Config{}, func(op string, n int) (int, error) {
+		if op == "write" && n > 1<<10 { // a body is under way
+			return 0, kill()
+		}
+		return 0, nil
+	}))
+	s.want(s.do("PUT", "/files/a", bytes.NewReader(data)), 201)
+	s = openIn(t, killed, receiver.Config{KeyQuota: int64(len(data))})
+	s.clean()
+	s.want(s.do("PUT", "/files/a", bytes.NewReader(data)), 201)
+	s.names("a")
 }

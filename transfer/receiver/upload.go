@@ -8,13 +8,14 @@ import (
 
 // upload is a resource with an ID: a lane, or the whole of a group.
 type upload struct {
-	file    *file
-	number  int // among the lanes; -1 for the whole of a group
-	id      string
-	start   int64 // in the file
-	partial bool
-	ordered bool // a request finishes it, not its last byte
-	meta    map[string]string
+	file       *file
+	number     int // among the lanes; -1 for the whole of a group
+	id         string
+	start      int64 // in the file
+	partial    bool
+	ordered    bool // a request finishes it, not its last byte
+	oneRequest bool // one request sends all of it, or the upload is given up
+	meta       map[string]string
 
 	// Guarded by file.mu; changed by the writer only.
 	length int64 // -1 while it is not known
@@ -31,12 +32,13 @@ type upload struct {
 func (f *file) newUpload(rec laneRecord, number int) *upload {
 	return &upload{
 		file: f, number: number, id: rec.ID, start: rec.Start, length: rec.Length, partial: rec.Partial, ordered: rec.Ordered,
-		meta: rec.Metadata,
+		oneRequest: rec.OneRequest, meta: rec.Metadata,
 	}
 }
 
 func (u *upload) record() laneRecord {
-	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered, Metadata: u.meta}
+	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered,
+		OneRequest: u.oneRequest, Metadata: u.meta}
 }
 
 // fileName returns the name that the file gets if it is free.
