@@ -70,29 +70,36 @@ func (f *file) join(parts []string, meta map[string]string) (*upload, error) {
 }
 
 // beginConcat checks the parts, and journals that the file is going to have them.
-func (f *file) beginConcat(parts []string, meta map[string]string) (*concatenation, error) {
+func (f *file) beginConcat(parts []string, meta map[string]string) (c *concatenation, err error) {
 	s := f.store
 	s.groupsMu.Lock() // two concatenations do not share parts
 	defer s.groupsMu.Unlock()
 	rec := concatRecord{Final: laneRecord{ID: newID(), Metadata: meta}, Parts: parts}
 	files := map[*file]bool{}
+	defer func() {
+		if err != nil {
+			unpin(files)
+		}
+	}()
 	end := int64(0)
 	for i, id := range parts {
 		u, err := s.find(id)
 		if err != nil {
 			return nil, err
 		}
-		start, length, err := u.whole(i == 0)
-		if err != nil {
-			return nil, err
-		}
-		if f.rec.Group != "" && (u.file != f || start != end) || f.rec.Group == "" && files[u.file] {
-			return nil, refuse(statusBadRequest, "part %d does not follow the one before it", i+1)
-		}
 		if u.file.rec.Group != f.rec.Group {
 			return nil, refuse(statusBadRequest, "part %d belongs to another group", i+1)
 		}
-		files[u.file] = true
+		if (u.file == f) != (f.rec.Group != "" || i == 0) || files[u.file] || f.rec.Group != "" && u.start != end {
+			return nil, refuse(statusBadRequest, "part %d does not follow the one before it", i+1)
+		}
+		length, err := u.whole(i == 0, u.file != f)
+		if err != nil {
+			return nil, err
+		}
+		if u.file != f {
+			files[u.file] = true
+		}
 		end += length
 		rec.Ends = append(rec.Ends, end)
 	}
@@ -113,35 +120,40 @@ func (f *file) beginConcat(parts []string, meta map[string]string) (*concatenati
 	}
 	f.concat, f.touched = f.newConcatenation(rec), clock.Now()
 	f.final = f.newUpload(rec.Final, -1)
-	delete(files, f)
-	for p := range files {
-		p.mu.Lock()
-		p.pinned = true
-		p.mu.Unlock()
-	}
 	s.mu.Lock()
 	s.uploads[f.final.id] = f.final
 	s.mu.Unlock()
 	return f.concat, nil
 }
 
-// whole returns the range of a part, which must be complete and must not be used by
-// another concatenation.
-func (u *upload) whole(first bool) (start, length int64, err error) {
+// unpin lets files expire and be cancelled that were parts of a concatenation. Their mutexes may be taken under that of
+// the file that takes them, which they never wait for.
+func unpin(files map[*file]bool) {
+	for f := range files {
+		f.mu.Lock()
+		f.pinned = false
+		f.mu.Unlock()
+	}
+}
+
+// whole returns the length of a part, which must be complete and must not be used by
+// another concatenation. If pin, the file of the part cannot be cancelled from then on.
+func (u *upload) whole(first, pin bool) (length int64, err error) {
 	f := u.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.gone:
-		return 0, 0, errUnknown
+		return 0, errUnknown
 	case !u.partial:
-		return 0, 0, refuse(statusBadRequest, "upload %s is not a partial one", u.id)
+		return 0, refuse(statusBadRequest, "upload %s is not a partial one", u.id)
 	case u.length < 0 || u.offset != u.length:
-		return 0, 0, refuse(statusBadRequest, "part %s has only %d of its %d bytes", u.id, u.offset, u.length)
+		return 0, refuse(statusBadRequest, "part %s has only %d of its %d bytes", u.id, u.offset, u.length)
 	case f.pinned || (f.concat != nil && !first) || u.writer != nil:
-		return 0, 0, refuse(statusConflict, "part %s is in use", u.id)
+		return 0, refuse(statusConflict, "part %s is in use", u.id)
 	}
-	return u.start, u.length, nil
+	f.pinned = pin
+	return u.length, nil
 }
 
 // concatenation is the making of one file of parts. The lanes of a group are in place from the
@@ -255,14 +267,14 @@ func (c *concatenation) resume() error {
 	return nil
 }
 
-// unpin lets the parts of a concatenation that is given up expire. The caller must hold mu of the file.
-// Parts never wait for the file that takes them, so their mutexes may be taken too.
+// unpin lets the other parts expire and be cancelled: the concatenation is given up. The caller must hold mu of the
+// file.
 func (c *concatenation) unpin() {
+	files := map[*file]bool{}
 	for _, id := range c.others() {
 		if u, err := c.file.store.find(id); err == nil {
-			u.file.mu.Lock()
-			u.file.pinned = false
-			u.file.mu.Unlock()
+			files[u.file] = true
 		}
 	}
+	unpin(files)
 }

@@ -145,7 +145,8 @@ func (r *plainReceiver) plainChunk(w http.ResponseWriter, req *http.Request, nam
 		return nil
 	}
 	if err := r.receiveAll(req, &intake{session: s, body: req.Body, sum: sum, whole: true}); err != nil {
-		return errors.Join(err, s.u.drop(s))
+		s.u.drop(s)
+		return err
 	}
 	w.WriteHeader(http.StatusCreated)
 	return nil
@@ -182,22 +183,23 @@ func (r *plainReceiver) takeChunk(
 			return s, nil
 		}
 		if !errors.Is(err, errUnknown) {
-			return nil, errors.Join(err, u.drop(nil))
+			u.drop(nil)
+			return nil, err
 		}
 	}
 }
 
 // drop gives a chunk up that has not arrived, so that others may overlap it, unless another request than that
 // of by is its writer. by is nil if the caller is not the writer.
-func (u *upload) drop(by *session) error {
+func (u *upload) drop(by *session) {
 	f := u.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone || u.writer != by || f.lanes[u.number] != u || by == nil && u.offset == u.length {
-		return nil
+		return
 	}
 	f.dropLane(u)
-	return f.append(record{Drop: &u.number})
+	f.appendSoon(record{Drop: &u.number})
 }
 
 // plainMerge publishes the file if all of its chunks have arrived. A client that has lost

@@ -37,8 +37,10 @@ func (f *file) newUpload(rec laneRecord, number int) *upload {
 }
 
 func (u *upload) record() laneRecord {
-	return laneRecord{ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered,
-		OneRequest: u.oneRequest, Metadata: u.meta}
+	return laneRecord{
+		ID: u.id, Start: u.start, Length: u.length, Partial: u.partial, Ordered: u.ordered, OneRequest: u.oneRequest,
+		Metadata: u.meta,
+	}
 }
 
 // fileName returns the name that the file gets if it is free.
@@ -88,8 +90,9 @@ func (u *upload) setLength(n int64) error {
 }
 
 // cancel removes an upload: a whole file, or one part of a group, whose file goes with
-// the last part. A finished file stays; only its receipt is removed. The caller must be
-// the writer, or u must be complete.
+// the last part. The file of a concatenation that an error has stopped goes as a whole. A
+// finished file stays; only its receipt is removed. The caller must be the writer, or u must
+// be complete.
 func (u *upload) cancel() error {
 	f := u.file
 	if !f.finishing.TryLock() {
@@ -101,18 +104,16 @@ func (u *upload) cancel() error {
 	switch {
 	case f.gone:
 		return errUnknown
-	case f.pinned || (f.concat != nil && f.publish == nil):
-		return refuse(statusConflict, "the upload is being concatenated")
+	case f.pinned:
+		return refuse(statusConflict, "the upload is being concatenated; cancel the first part to give that up")
 	case f.renamed && !f.announced:
 		return refuse(statusConflict, "the upload is being finished; cancel it when that has ended")
 	}
-	if f.publish != nil || u.number < 0 || f.lanes.count() == 1 {
+	if f.publish != nil || f.concat != nil || f.lanes.count() == 1 {
 		return f.removeLocked()
 	}
-	if err := f.append(record{Drop: &u.number}); err != nil {
-		return err
-	}
 	f.dropLane(u)
+	f.appendSoon(record{Drop: &u.number}) // a full disk must not prevent the making of room
 	f.store.mu.Lock()
 	delete(f.store.uploads, u.id)
 	f.store.mu.Unlock()
