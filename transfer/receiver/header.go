@@ -28,7 +28,7 @@ const (
 	metaToken = "stint-upload"
 )
 
-const metadataMax = 16 << 10 // bytes of the header
+const metadataMax = 16 << 10 // bytes of the headers
 
 // parseSize reads a number of bytes: decimal digits only.
 func parseSize(text string) (int64, bool) {
@@ -229,11 +229,16 @@ func parseBoolean(text string) (value, ok bool) {
 // metadataOf returns what the usual headers of a request say about its file.
 func metadataOf(req *http.Request) (map[string]string, error) {
 	meta := map[string]string{}
-	_, params, err := mime.ParseMediaType(req.Header.Get("Content-Disposition"))
+	disposition, kind := req.Header.Get("Content-Disposition"), req.Header.Get("Content-Type")
+	if len(disposition)+len(kind)+len(req.URL.Path) > metadataMax {
+		return nil, refuse(http.StatusRequestHeaderFieldsTooLarge,
+			"Content-Disposition, Content-Type and the name have more than %d bytes", metadataMax)
+	}
+	_, params, err := mime.ParseMediaType(disposition)
 	if name := params["filename"]; err == nil && name != "" {
 		meta[metaFilename] = strings.ToValidUTF8(name, "\uFFFD")
 	}
-	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err == nil {
+	if kind, _, err := mime.ParseMediaType(kind); err == nil {
 		meta[metaType] = kind
 	}
 	sum, err := parseDigest(strings.Join(req.Header.Values("Repr-Digest"), ","))

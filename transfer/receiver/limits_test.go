@@ -547,3 +547,22 @@ func TestOrigins(t *testing.T) {
 	s = open(t, receiver.Config{})
 	s.want(s.do("OPTIONS", s.url, nil, "Origin", "https://example.com"), 204, "Access-Control-Allow-Origin", "")
 }
+
+// TestMetadataIsBounded: what a request says about its file has at most 16 KiB in each protocol: it stays in memory and
+// in the journal.
+func TestMetadataIsBounded(t *testing.T) {
+	s := open(t, receiver.Config{})
+	long := strings.Repeat("x", 17<<10)
+	const large = http.StatusRequestHeaderFieldsTooLarge
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1", "Upload-Metadata", filename(long)), large)
+	for _, h := range [][]string{
+		{"Content-Disposition", "attachment; filename=" + long}, {"Content-Type", "text/" + long},
+	} {
+		s.want(s.do("POST", s.url, nil, append(h, "Upload-Complete", "?0")...), large)
+		s.want(s.do("PUT", s.url+"a", nil, h...), large)
+		s.want(s.do("POST", s.url+"a/merge", nil, h...), 404)
+	}
+	s.want(s.do("PUT", s.url+long, nil, "Upload-Complete", "?0"), large)
+	s.names()
+	s.clean()
+}
