@@ -556,7 +556,8 @@ func TestMetadataIsBounded(t *testing.T) {
 	const large = http.StatusRequestHeaderFieldsTooLarge
 	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1", "Upload-Metadata", filename(long)), large)
 	for _, h := range [][]string{
-		{"Content-Disposition", "attachment; filename=" + long}, {"Content-Type", "text/" + long},
+		{"Content-Disposition", "attachment; filename=" + long},
+		{"Content-Type", "text/" + long},
 	} {
 		s.want(s.do("POST", s.url, nil, append(h, "Upload-Complete", "?0")...), large)
 		s.want(s.do("PUT", s.url+"a", nil, h...), large)
@@ -565,4 +566,40 @@ func TestMetadataIsBounded(t *testing.T) {
 	s.want(s.do("PUT", s.url+long, nil, "Upload-Complete", "?0"), large)
 	s.names()
 	s.clean()
+}
+
+// TestE5_OwnDelayIsNoSilence: the time for which the disk delays the receiver is not taken for silence of the client.
+// By HTTP/2 a deadline of the connection that passes meanwhile would cost the rest of the body.
+func TestE5_OwnDelayIsNoSilence(t *testing.T) {
+	const silence = time.Second
+	var slow sync.Once
+	r, err := receiver.Open(filepath.Join(t.TempDir(), "uploads"), receiver.WithFault(receiver.Config{
+		ReadTimeout: silence,
+	}, func(op string, n int) (int, error) {
+		if op == "write" && n > 1<<10 {
+			slow.Do(func() { <-time.After(silence * 5 / 4) })
+		}
+		return 0, nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	server := httptest.NewUnstartedServer(r)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	body := bytes.NewReader(make([]byte, 4<<20))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+"/files/f", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated || resp.ProtoMajor != 2 {
+		t.Errorf("%s: status %d, want 201", resp.Proto, resp.StatusCode)
+	}
 }

@@ -73,6 +73,7 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 		}
 		defer permit.Release()
 	}
+	in.body = &bodyReader{session: in.session, body: in.body, silence: r.cfg.ReadTimeout}
 	if r.cfg.Rate != nil {
 		in.body = r.cfg.Rate.At(tier).Key(key).Reader(ctx, in.body)
 	}
@@ -110,6 +111,7 @@ func (in *intake) readNothing(req *http.Request) error {
 		return nil
 	}
 	in.at = in.u.offset
+	in.body = &bodyReader{session: in.session, body: in.body, silence: in.u.file.store.cfg.ReadTimeout}
 	if err := in.startReading(); err != nil {
 		return err
 	}
@@ -139,7 +141,6 @@ func (in *intake) copy() error {
 	defer buffers.Put(buf)
 	for {
 		room := in.room()
-		in.extendDeadline(in.u.file.store.cfg.ReadTimeout)
 		n, err := in.body.Read(buf[:max(min(room, bufferSize), 1)])
 		if n > 0 && room == 0 {
 			return errTooLong

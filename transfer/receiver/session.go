@@ -3,6 +3,7 @@ package receiver
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -24,11 +25,13 @@ type session struct {
 	w      http.ResponseWriter
 	conn   *http.ResponseController
 	done   chan struct{} // closed by end
+	timer  *time.Timer   // calls silent; owned by the bodyReader
 
 	mu          sync.Mutex
 	interrupted bool
 	reading     bool      // the body
-	deadline    time.Time // of reading; zero if none was set
+	until       time.Time // when the client has been silent for too long; zero unless a Read is under way
+	ended       bool      // by silent
 }
 
 // take makes a request the writer of an upload. A request that writes it is interrupted:
@@ -125,23 +128,47 @@ func (s *session) stopReading() {
 	if s.interrupted {
 		s.w.Header().Set("Connection", "close")
 	}
-	if s.interrupted || !s.deadline.IsZero() {
-		s.deadline = time.Time{}
+	if s.interrupted || s.ended {
 		_ = s.conn.SetReadDeadline(time.Time{})
 	}
 }
 
-// extendDeadline lets the client be silent for a time from now on. It sets the deadline of
-// the connection only after a quarter of that time.
-func (s *session) extendDeadline(silence time.Duration) {
-	now := clock.Now()
-	if s.deadline.Sub(now) > silence*3/4 {
-		return
+// bodyReader reads the body of a request, and ends if the client is silent for a time. A deadline of the connection
+// would not do: HTTP/2 loses the body when it passes, also while the server is the one that waits, for its disk or its
+// rate.
+type bodyReader struct {
+	*session
+
+	body    io.Reader
+	silence time.Duration
+}
+
+// Read is as io.Reader says.
+func (r *bodyReader) Read(p []byte) (int, error) {
+	r.await(clock.Now().Add(r.silence))
+	defer r.await(time.Time{})
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.silence, r.silent)
+	} else {
+		r.timer.Reset(r.silence)
 	}
+	defer r.timer.Stop()
+	return r.body.Read(p)
+}
+
+// await sets until.
+func (s *session) await(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.interrupted {
-		s.deadline = now.Add(silence)
-		_ = s.conn.SetReadDeadline(s.deadline)
+	s.until = until
+}
+
+// silent ends a Read whose client is silent.
+func (s *session) silent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.until.IsZero() && !clock.Now().Before(s.until) { // it may be late, and another Read under way
+		s.ended = true
+		_ = s.conn.SetReadDeadline(time.Unix(1, 0))
 	}
 }
