@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -602,4 +603,49 @@ func TestE5_OwnDelayIsNoSilence(t *testing.T) {
 	if resp.StatusCode != http.StatusCreated || resp.ProtoMajor != 2 {
 		t.Errorf("%s: status %d, want 201", resp.Proto, resp.StatusCode)
 	}
+}
+
+// TestAnswerWithoutTheBody: a body that is announced and does not come delays no answer to a request that does not
+// receive it.
+func TestAnswerWithoutTheBody(t *testing.T) {
+	s := open(t, receiver.Config{})
+	const tus = "Tus-Resumable: 1.0.0\r\n"
+	s.want(s.do("PUT", "/files/f/0?size=8", strings.NewReader("0123")), 201)
+	finished := s.want(s.do("PUT", "/files/g", bytes.NewReader(make([]byte, 1<<20))), 201).Header.Get("Location")
+	id := s.create(4)
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for head, status := range map[string]int{
+		"PUT /files/f/0?size=8 HTTP/1.1\r\n": 200, // the chunk is there
+		"OPTIONS /files/ HTTP/1.1\r\n":       204,
+		"HEAD " + id + " HTTP/1.1\r\n" + tus: 200,
+		"GET " + finished + " HTTP/1.1\r\n":  200,
+		"GET /files/f/ HTTP/1.1\r\n":         200,
+		"POST /files/ HTTP/1.1\r\nUpload-Length: 4\r\nX-HTTP-Method-Override: HEAD\r\n" + tus: 404,
+	} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		all.Go(func() {
+			if _, err := io.WriteString(conn, head+"Host: x\r\nContent-Length: 4\r\n\r\n"); err != nil {
+				t.Error(err)
+			}
+			method, _, _ := strings.Cut(head, " ")
+			resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+			if err != nil {
+				t.Errorf("%.20q: %v", head, err)
+				return
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != status {
+				t.Errorf("%.20q: status %d, want %d", head, resp.StatusCode, status)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -119,6 +119,16 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.allowOrigin(w, req)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	body := &watchedBody{ReadCloser: req.Body}
+	req.Body = body
+	if req.Method == http.MethodGet {
+		limitDrain(w, req) // a long answer begins before the end
+	}
+	defer func() {
+		if !body.ended {
+			limitDrain(w, req)
+		}
+	}()
 	if err := r.route(w, req, rest); err != nil {
 		r.refuse(w, req, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -79,9 +80,8 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	h := w.Header()
 	h.Del("Content-Length")
 	if req.ContentLength != 0 {
-		// The answer does not wait for the rest of the body, nor does the server for long.
-		h.Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(clock.Now().Add(drainMax))
+		h.Set("Connection", "close") // the answer does not wait for the rest of the body
+		limitDrain(w, req)
 	}
 	h.Set("Cache-Control", "no-store")
 	if isDraft(req) {
@@ -100,6 +100,27 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	if req.Method != http.MethodHead {
 		_, _ = fmt.Fprintln(w, no.text)
 	}
+}
+
+// limitDrain limits how long the server reads the rest of a body, which it does before it answers.
+func limitDrain(w http.ResponseWriter, req *http.Request) {
+	if req.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(clock.Now().Add(drainMax))
+	}
+}
+
+// watchedBody notes that a body has been read to its end.
+type watchedBody struct {
+	io.ReadCloser
+
+	ended bool
+}
+
+// Read is as io.Reader says.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || errors.Is(err, io.EOF)
+	return n, err
 }
 
 // problem returns the refusal in the form of RFC 9457.
