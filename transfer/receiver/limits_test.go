@@ -649,3 +649,29 @@ func TestAnswerWithoutTheBody(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestQuota_RefusedBytes: bytes of a body that is not kept take no room, also if the length of the upload is not known.
+func TestQuota_RefusedBytes(t *testing.T) {
+	s := open(t, receiver.Config{KeyQuota: 10 << 20})
+	url := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	s.want(s.patch(url, 0, make([]byte, 1000)), 204)
+	s.want(s.patch(url, 1000, make([]byte, 9<<20), "Upload-Checksum", checksum("md5", nil)), 460)
+	size := func() int64 {
+		info, err := os.Stat(s.data(url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if size() != 1000 || s.Reserved() != 1000 {
+		t.Errorf("of 1000 bytes %d are on the disk, %d count", size(), s.Reserved())
+	}
+	s.Close()
+	if err := os.Truncate(s.data(url), 5<<20); err != nil { // as a kill within the body leaves it
+		t.Fatal(err)
+	}
+	s = openIn(t, s.dir, receiver.Config{})
+	if size() != 1000 || s.Reserved() != 1000 {
+		t.Errorf("after a restart %d bytes are on the disk, %d count", size(), s.Reserved())
+	}
+}

@@ -305,6 +305,11 @@ func (h *history) verify() error {
 			f.lanes[i] = nil // chunks of the plain protocol are kept whole or not at all
 			f.appendSoon(record{Drop: &i})
 		}
+		if u != nil && u.length < 0 { // bytes of requests that were not kept
+			if err := f.data.Truncate(u.offset); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

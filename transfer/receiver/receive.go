@@ -82,6 +82,7 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	if err := in.startReading(); err != nil {
 		return err
 	}
+	defer in.giveBack()
 	err := in.copy()
 	in.stopReading()
 	if err == nil && in.trailer {
@@ -99,6 +100,19 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 		return err
 	}
 	return errors.Join(err, in.record())
+}
+
+// giveBack gives the room back that bytes took which are not kept.
+func (in *intake) giveBack() {
+	u, f := in.u, in.u.file
+	if in.at == u.offset || u.length >= 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.data.Truncate(u.start + u.offset); err == nil && !f.gone {
+		f.store.quota.set(f, u.offset)
+	}
 }
 
 // readNothing reads the body of a request for an upload that is complete. It has no bytes: a body whose length is not
