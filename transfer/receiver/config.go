@@ -48,8 +48,8 @@ type Config struct {
 	Priority func(*http.Request) stint.Priority
 	// Finished is called after a file has its place and is on the disk. If it fails, or the
 	// process ends before it has returned, it is called again: when the client asks again,
-	// each minute, and after the next Open. So it is called at least once for each file,
-	// and by one goroutine at a time. The context lives as long as the receiver.
+	// each minute, and after the next Open. So it is called at least once for each file, by
+	// one goroutine at a time, and for several files at once. The context lives as long as the receiver.
 	Finished func(ctx context.Context, u Upload) error
 	// Origins are the origins of web pages that may upload from a browser, such as
 	// "https://example.com"; "*" is all. Empty allows pages of the same origin only.
