@@ -82,7 +82,7 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	if err := in.startReading(); err != nil {
 		return err
 	}
-	defer in.giveBack()
+	defer in.releaseRoom()
 	err := in.copy()
 	in.stopReading()
 	if err == nil && in.trailer {
@@ -102,8 +102,8 @@ func (r *requests) receive(req *http.Request, in *intake) error {
 	return errors.Join(err, in.record())
 }
 
-// giveBack gives the room back that bytes took which are not kept.
-func (in *intake) giveBack() {
+// releaseRoom releases the room of bytes that are not kept.
+func (in *intake) releaseRoom() {
 	u, f := in.u, in.u.file
 	if in.at == u.offset || u.length >= 0 {
 		return
