@@ -181,6 +181,7 @@ func (a *attempt) run(ctx context.Context) error {
 		if p, err = a.fresh(ctx); err != nil {
 			return err
 		}
+		p.group = newGroup() // the server may still have parts of the former one
 		a.skipped.Store(0)
 	}
 }
@@ -199,7 +200,9 @@ func (a *attempt) fresh(ctx context.Context) (*plan, error) {
 		}
 	}
 	l := newLayout(a.source.at.Size, a.chunkSize(DefaultChunkSize), lanes)
-	return newPlan(l, a.source.at, digest), nil
+	p := newPlan(l, a.source.at, digest)
+	p.group = a.groupOf(p)
+	return p, nil
 }
 
 // resumed returns the plan of the last attempt if the file is the same as then, and
@@ -387,7 +390,18 @@ func (a *attempt) token(p *plan) string {
 	if a.source == nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", a.job.ID, p.file.Size, p.file.ModTime))
+	return sum128("%s %d %d", a.job.ID, p.file.Size, p.file.ModTime)
+}
+
+// groupOf returns the group of the first plan of a file. The next process finds its parts by that, if this one ends
+// before the store has their URLs. Parts of another layout would overlap, and have another group.
+func (a *attempt) groupOf(p *plan) string {
+	return sum128("%s %d %d", a.token(p), p.layout.chunk, p.layout.lanes)
+}
+
+// sum128 returns 128 bits of the SHA-256 of a text in hexadecimal digits.
+func sum128(format string, args ...any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, format, args...))
 	return hex.EncodeToString(sum[:16])
 }
 

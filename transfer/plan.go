@@ -24,7 +24,7 @@ const partOf = "part-of"
 type plan struct {
 	layout layout
 	file   fingerprint
-	group  string // for partOf: 128 random bits in hexadecimal digits
+	group  string // for partOf: 128 bits in hexadecimal digits
 	sha256 string // of the file, if it is to be verified
 	chunks *chunkTable
 	lanes  []*lane
@@ -32,13 +32,16 @@ type plan struct {
 
 // newPlan returns a plan of which the server has nothing.
 func newPlan(l layout, file fingerprint, sha256 string) *plan {
-	var group [16]byte
-	rand.Read(group[:])
-	p := &plan{
-		layout: l, file: file, group: hex.EncodeToString(group[:]), sha256: sha256, chunks: newChunkTable(l.chunks()),
-	}
+	p := &plan{layout: l, file: file, group: newGroup(), sha256: sha256, chunks: newChunkTable(l.chunks())}
 	p.addLanes()
 	return p
+}
+
+// newGroup returns a group that no other plan has.
+func newGroup() string {
+	var group [16]byte
+	rand.Read(group[:])
+	return hex.EncodeToString(group[:])
 }
 
 // of returns the same plan with another fingerprint of the file. The two share the states of the

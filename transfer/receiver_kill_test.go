@@ -167,8 +167,7 @@ func TestE4_KillsOverTheNetwork(t *testing.T) {
 			path, store := filepath.Join(dir, "a"), filepath.Join(dir, "store")
 			write(t, path, want)
 			addTo(t, store, transfer.Upload{Path: path, To: s.url(), ChunkSize: chunkSize, Lanes: test.lanes, Verify: true})
-			// The store has the URLs when a lane sends its second chunk. A client of several lanes that is
-			// killed before that leaves uploads that expire: see the next test.
+			// The store has the URLs when a lane sends its second chunk.
 			next := s.proxy.StallAfter(int64(test.lanes+1) * (chunkSize + 1<<10))
 			client := startWorker(t, store)
 			for rest := kills; rest > 0; rest-- {
@@ -303,20 +302,21 @@ func TestE4_KilledAfterConcatenation(t *testing.T) {
 }
 
 // A client that dies before it has kept the answer to a creation or to the last request makes no second file of a small
-// one: the URL of such an upload is not in its store.
+// one, and no second part of another: the URL of such an upload is not in its store.
 func TestE4_KilledBeforeTheAnswer(t *testing.T) {
 	for _, test := range []struct {
 		name, method string
-		size, chunk  int
+		size, lanes  int
 	}{
-		{"creation", http.MethodPost, 1000, chunkSize},
-		{"one chunk", http.MethodPatch, 1000, chunkSize},
-		{"empty", http.MethodPatch, 0, chunkSize},
-		{"the first of two chunks", http.MethodPatch, 2 * chunkSize, chunkSize},
+		{"creation", http.MethodPost, 1000, 1},
+		{"one chunk", http.MethodPatch, 1000, 1},
+		{"empty", http.MethodPatch, 0, 1},
+		{"the first of two chunks", http.MethodPatch, 2 * chunkSize, 1},
+		{"creation of a lane", http.MethodPost, 6 * chunkSize, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			lost := func(r *http.Request) bool { return r.Method == test.method }
-			u := transfer.Upload{ChunkSize: int64(test.chunk)}
+			u := transfer.Upload{ChunkSize: chunkSize, Lanes: test.lanes}
 			if n := killedBeforeAnswer(t, u, test.size, lost); n != int64(test.size) {
 				t.Errorf("%d bytes were sent of %d", n, test.size)
 			}

@@ -92,7 +92,7 @@ type File struct {
 	Size     int64  // in bytes; -1 if it is known only at the end
 	Chunk    int64  // size of a chunk in bytes; the last one may be shorter
 	Lanes    int    // their number
-	Group    string // 128 random bits in hexadecimal digits, of this upload alone
+	Group    string // 128 bits in hexadecimal digits, of this upload alone
 	SHA256   string // in hexadecimal digits, if the server is to verify the file; else ""
 	Metadata map[string]string
 	// Token is the same in all attempts of a task to send this version of the file; "" for none. A server that
