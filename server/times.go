@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"time"
 
@@ -42,10 +43,10 @@ func toServer(in any, ahead time.Duration) {
 		}
 	case *wire.HeartbeatCall:
 		move(ahead, &in.Worker.Since)
+	case *wire.ConfigureCall:
+		in.Change.Set.Paused = movePause(ahead, in.Change.Set.Paused)
 	case *wire.PauseCall:
-		if in.Pause != nil {
-			move(ahead, &in.Pause.Since)
-		}
+		in.Pause = movePause(ahead, in.Pause)
 	case *wire.FindCall:
 		move(ahead, &in.Filter.From, &in.Filter.To)
 	case *queue.Command:
@@ -56,8 +57,8 @@ func toServer(in any, ahead time.Duration) {
 	}
 }
 
-// toClient converts the times of an answer to the client's clock. Those of schedules
-// are times of day and stay as they are.
+// toClient converts the times of an answer to the client's clock. Those of schedules are
+// times of day and stay as they are, and those of nodes are by the clock of a host.
 func toClient(out any, ahead time.Duration) {
 	if ahead == 0 {
 		return
@@ -71,16 +72,15 @@ func toClient(out any, ahead time.Duration) {
 	case *wire.Reasons:
 		for i := range out.Reasons {
 			r := &out.Reasons[i]
-			move(-ahead, &r.Since, &r.Until, &r.LastSeen.At)
+			move(-ahead, &r.Since, &r.FreeAt, &r.Until, &r.SetBy.At, &r.LastSeen.At)
+			for k := range r.Held {
+				move(-ahead, &r.Held[k].Since)
+			}
 		}
 	case *queue.Stats:
-		for name, c := range out.Queues {
-			move(-ahead, &c.Oldest)
-			out.Queues[name] = c
-		}
-		for i := range out.Workers {
-			move(-ahead, &out.Workers[i].Since)
-		}
+		moveStats(-ahead, out)
+	case *wire.AllSettings:
+		moveSettings(-ahead, out.Settings)
 	case *wire.Maintained:
 		move(-ahead, &out.Next)
 	case *queue.Event:
@@ -96,6 +96,65 @@ func moveTasks(by time.Duration, tasks []queue.Task) {
 			move(by, &t.Steps[k].At)
 		}
 	}
+}
+
+func moveStats(by time.Duration, s *queue.Stats) {
+	for name, c := range s.Queues {
+		move(by, &c.Oldest)
+		moveLayers(by, &c.Limits)
+		s.Queues[name] = c
+	}
+	moveLayers(by, &s.Total.Limits)
+	for i := range s.Workers {
+		move(by, &s.Workers[i].Since)
+	}
+	s.Lead = moveLead(by, s.Lead)
+	for i := range s.Groups {
+		s.Groups[i].Lead = moveLead(by, s.Groups[i].Lead)
+	}
+}
+
+func moveSettings(by time.Duration, all map[string]queue.Configured) {
+	for name, c := range all {
+		moveLayers(by, &c.Program, &c.Operator, &c.InForce)
+		c.Paused = movePause(by, c.Paused)
+		c.Keys = maps.Clone(c.Keys)
+		for key, l := range c.Keys {
+			moveLayers(by, &l.Program, &l.Operator)
+			c.Keys[key] = l
+		}
+		all[name] = c
+	}
+}
+
+// moveLayers replaces the maps and pauses of layers, which may be those of the store.
+func moveLayers(by time.Duration, layers ...*queue.Layer) {
+	for _, l := range layers {
+		l.Paused = movePause(by, l.Paused)
+		l.From = maps.Clone(l.From)
+		for field, origin := range l.From {
+			move(by, &origin.At)
+			l.From[field] = origin
+		}
+	}
+}
+
+func movePause(by time.Duration, p *queue.Pause) *queue.Pause {
+	if p == nil {
+		return nil
+	}
+	moved := *p
+	move(by, &moved.Since)
+	return &moved
+}
+
+func moveLead(by time.Duration, l *queue.Lead) *queue.Lead {
+	if l == nil {
+		return nil
+	}
+	moved := *l
+	move(by, &moved.Since)
+	return &moved
 }
 
 // move adds by to times, except nil and zero ones.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"testing"
 	"time"
 
@@ -64,5 +65,102 @@ func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 	ask(request(http.MethodPost, wire.Find, `{"filter":{"from":"`+from+`","to":"`+to+`"}}`), &tasks)
 	if len(tasks.Tasks) != 1 {
 		t.Errorf("submitted from %s to %s are %d tasks", from, to, len(tasks.Tasks))
+	}
+}
+
+// Every time in the calls and answers is converted, except those of schedules and nodes. What an answer shares with the
+// store stays as it is.
+func TestC8_EveryTimeIsConverted(t *testing.T) {
+	const ahead = time.Hour
+	base := time.Date(2026, time.November, 27, 10, 0, 0, 0, time.UTC)
+	for _, calls := range []struct {
+		convert func(any, time.Duration)
+		want    time.Time
+		all     []any
+	}{
+		{server.ToServer, base.Add(ahead), []any{
+			new(wire.SubmitCall), new(queue.Claim), new(wire.SettleCall), new(wire.HeartbeatCall), new(queue.Command),
+			new(wire.FindCall), new(wire.ConfigureCall), new(wire.PauseCall), new(wire.MaintainCall), new(wire.JobsCall),
+		}},
+		{server.ToClient, base.Add(-ahead), []any{
+			new(wire.Receipts), new(queue.Claimed), new(wire.Settled), new(wire.Answers), new(wire.Changed), new(wire.Tasks),
+			new(wire.Maintained), new(wire.JobsState), new(wire.Reasons), new(queue.Stats), new(wire.AllSettings),
+			new(queue.Event),
+		}},
+	} {
+		for _, call := range calls.all {
+			v := reflect.ValueOf(call).Elem()
+			fill(v, base)
+			calls.convert(call, ahead)
+			visit(v, v.Type().String(), func(path string, at time.Time) {
+				if !at.Equal(calls.want) && path != "queue.Stats.Nodes[].Seen" {
+					t.Errorf("%s is %s; want %s", path, at, calls.want)
+				}
+			})
+		}
+	}
+	var shared queue.Configured
+	fill(reflect.ValueOf(&shared).Elem(), base)
+	server.ToClient(&wire.AllSettings{Settings: map[string]queue.Configured{"q": shared}}, ahead)
+	server.ToClient(&queue.Stats{Queues: map[string]queue.Counts{"q": {Limits: shared.InForce}}}, ahead)
+	visit(reflect.ValueOf(shared), "the store's", func(path string, at time.Time) {
+		if !at.Equal(base) {
+			t.Errorf("%s has become %s", path, at)
+		}
+	})
+}
+
+// fill sets the times in a value, with an element in each of its lists and maps.
+func fill(v reflect.Value, at time.Time) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(at))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), at)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), at)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value, at)
+		v.SetMapIndex(reflect.Zero(v.Type().Key()), value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), at)
+			}
+		}
+	default:
+	}
+}
+
+// visit calls fn for the times in a value, with their paths.
+func visit(v reflect.Value, path string, fn func(path string, at time.Time)) {
+	if at, ok := reflect.TypeAssert[time.Time](v); ok {
+		fn(path, at)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		visit(v.Elem(), path, fn)
+	case reflect.Slice:
+		for i := range v.Len() {
+			visit(v.Index(i), path+"[]", fn)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			visit(v.MapIndex(key), path+"[]", fn)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				visit(v.Field(i), path+"."+v.Type().Field(i).Name, fn)
+			}
+		}
+	default:
 	}
 }
