@@ -534,17 +534,20 @@ func TestE4_ChecksumOfChunks(t *testing.T) {
 	}
 }
 
-// After an answer with a long Retry-After, the upload leaves its slot for that time.
+// After an answer with a long Retry-After, the upload leaves its slot for that time, or for a year if that is less.
 func TestE4_ServerThatNamesATime(t *testing.T) {
-	r := newRig(t, transfer.Config{})
-	r.server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Retry-After", "3600")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return true
-	}
-	id := r.runs(r.add("a", content(1, 10), transfer.Upload{}, queue.Options{}))
-	task := r.becomes(id, queue.Scheduled)
-	if delay := task.RunAt.Sub(task.Changed).Round(time.Minute); delay != time.Hour || len(r.server.requests) != 1 {
-		t.Errorf("after %d requests, the next attempt is in %s; want an hour", len(r.server.requests), delay)
+	const year = 365 * 24 * time.Hour
+	for seconds, want := range map[string]time.Duration{"3600": time.Hour, "9223372037": year, "9223372036854775807": year} {
+		r := newRig(t, transfer.Config{})
+		r.server.fault = func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Retry-After", seconds)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		id := r.runs(r.add("a", content(1, 10), transfer.Upload{}, queue.Options{}))
+		task := r.until(id, "scheduled", func(task queue.Task) bool { return task.Failures > 0 })
+		if delay := task.RunAt.Sub(task.Changed).Round(time.Minute); delay != want || len(r.server.requests) != 1 {
+			t.Errorf("after %d requests, the next attempt is in %s; want %s", len(r.server.requests), delay, want)
+		}
 	}
 }

@@ -332,6 +332,10 @@ var remedyTable = map[int]string{
 	http.StatusUnsupportedMediaType: "there is no tus server at this URL; check it",
 }
 
+// retryAfterMax is the largest Retry-After that is believed, in seconds: a year. A larger one could overflow a
+// time.Duration, or the times of a store.
+const retryAfterMax = 365 * 24 * 60 * 60
+
 // classify decides what an answer means: a permanent error, protocol.ErrGone, or an error that may
 // not come again.
 func classify(e *statusError, retryAfter string) error {
@@ -344,7 +348,7 @@ func classify(e *statusError, retryAfter string) error {
 			http.StatusTooEarly,
 		}, e.status):
 		if seconds, err := strconv.Atoi(retryAfter); err == nil && seconds >= 0 {
-			return retry.After(time.Duration(seconds)*time.Second, e)
+			return retry.After(time.Duration(min(seconds, retryAfterMax))*time.Second, e)
 		}
 		return e
 	}
