@@ -28,8 +28,8 @@
 // # Crashes
 //
 // The journal says how far each upload has come. It is written after the data, without a
-// sync: a process that is killed loses at most 1 MiB of each upload, or all of a body that
-// has a checksum, and no byte that an answer has confirmed. When the machine has been started again, Open compares the data
+// sync: a process that is killed loses at most 1 MiB of each upload, or all of a body that has
+// a checksum, and no byte that an answer has confirmed. When the machine has been started again, Open compares the data
 // with the CRC32C of each chunk in the journal, and an upload falls back to its first chunk
 // that the disk does not have. An upload that began shortly before a loss of power may be
 // unknown afterwards. A finished file is durable before its client gets the answer.

@@ -101,11 +101,12 @@ func TestE4_BadByteInJournalIsNotSilent(t *testing.T) {
 	}
 }
 
-// blocked is a disk whose syncs wait until the test ends.
-func blocked(cfg receiver.Config, release <-chan struct{}, reached chan<- struct{}) receiver.Config {
+// blocked is a disk whose sync of a number, and those after it, wait until the test ends.
+func blocked(cfg receiver.Config, number int, release <-chan struct{}, reached chan<- struct{}) receiver.Config {
 	once := sync.OnceFunc(func() { close(reached) })
+	var syncs atomic.Int64
 	return receiver.WithFault(cfg, func(op string, _ int) (int, error) {
-		if op == "sync" {
+		if op == "sync" && syncs.Add(1) >= int64(number) {
 			once()
 			<-release
 		}
@@ -116,10 +117,17 @@ func blocked(cfg receiver.Config, release <-chan struct{}, reached chan<- struct
 // TestCloseIsBounded: Close does not wait for a disk that does not answer. The directory stays
 // locked until the disk answers, and then the upload is complete.
 func TestCloseIsBounded(t *testing.T) {
+	t.Run("data", func(t *testing.T) { closeIsBounded(t, 1) })
+	t.Run("journal", func(t *testing.T) { closeIsBounded(t, 2) }) // its sync holds the mutex of the file
+}
+
+func closeIsBounded(t *testing.T, blocks int) {
+	t.Helper()
+	cfg := receiver.Config{Finished: func(context.Context, receiver.Upload) error { return nil }}
 	dir := filepath.Join(t.TempDir(), "uploads")
 	synctest.Test(t, func(t *testing.T) {
 		release, reached := make(chan struct{}), make(chan struct{})
-		r, err := receiver.Open(dir, blocked(receiver.Config{}, release, reached))
+		r, err := receiver.Open(dir, blocked(cfg, blocks, release, reached))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,10 +73,7 @@ func (r *Receiver) Close() error {
 	}
 	r.closed = true
 	r.mu.Unlock()
-	r.store.cancel() // before all: take interrupts requests for files that are registered later
-	for _, f := range r.store.all() {
-		f.interrupt(errClosing)
-	}
+	r.store.cancel() // interrupts all requests
 	ended := make(chan error, 1)
 	go func() { // owned by what Close waits for
 		r.active.Wait()

@@ -19,13 +19,14 @@ var (
 
 // session is a request while it is the only one that may change an upload.
 type session struct {
-	u      *upload
-	ctx    context.Context //nolint:containedctx // of the request, ended by interrupt
-	cancel context.CancelCauseFunc
-	w      http.ResponseWriter
-	conn   *http.ResponseController
-	done   chan struct{} // closed by end
-	timer  *time.Timer   // calls silent; owned by the bodyReader
+	u       *upload
+	ctx     context.Context //nolint:containedctx // of the request, ended by interrupt
+	cancel  context.CancelCauseFunc
+	w       http.ResponseWriter
+	conn    *http.ResponseController
+	done    chan struct{} // closed by end
+	unclose func() bool   // ends the wait for Close of the receiver
+	timer   *time.Timer   // calls silent; owned by the bodyReader
 
 	mu          sync.Mutex
 	interrupted bool
@@ -42,24 +43,23 @@ func (r *requests) take(w http.ResponseWriter, req *http.Request, u *upload) (*s
 	s := &session{
 		u: u, ctx: ctx, cancel: cancel, w: w, conn: http.NewResponseController(w), done: make(chan struct{}),
 	}
+	s.unclose = context.AfterFunc(r.ctx, func() { s.interrupt(errClosing) })
 	for {
 		before, err := s.enter()
 		if err != nil {
-			cancel(nil)
+			s.leave()
 			return nil, err
 		}
 		if before == nil {
-			if r.ctx.Err() != nil { // Close may have looked for writers before this one was there
-				s.interrupt(errClosing)
-			}
 			return s, nil
 		}
 		before.interrupt(errTakenOver)
 		select {
 		case <-before.done:
 		case <-ctx.Done():
-			cancel(nil)
-			return nil, context.Cause(ctx)
+			err := context.Cause(ctx)
+			s.leave()
+			return nil, err
 		}
 	}
 }
@@ -82,9 +82,15 @@ func (s *session) enter() (before *session, err error) {
 	return nil, nil
 }
 
+// leave ends the session's waits for Close and for its context.
+func (s *session) leave() {
+	s.unclose()
+	s.cancel(nil)
+}
+
 // end lets the next request have the upload.
 func (s *session) end() {
-	s.cancel(nil)
+	s.leave()
 	f := s.u.file
 	f.mu.Lock()
 	s.u.writer = nil
