@@ -19,6 +19,14 @@ func (f *file) unannounced() bool {
 // file systems. Another file would cost more than it saves.
 const receiptSize = 4 << 10
 
+// hookError is an error of Finished: the file has its name, which is durable.
+type hookError struct{ err error }
+
+func (e *hookError) Error() string {
+	return fmt.Sprintf("the file is complete, but what has to follow failed: %v", e.err)
+}
+func (e *hookError) Unwrap() error { return e.err }
+
 // announce makes the name of a file that has its place durable and calls Finished, unless it
 // has returned before, and makes the journal a receipt, which says where the file is: the
 // journal itself, or, if that is long, a few lines in its place.
@@ -33,7 +41,7 @@ func (f *file) announce(ctx context.Context) error {
 	}
 	if call := f.store.cfg.Finished; call != nil {
 		if err := call(ctx, f.upload()); err != nil {
-			return fmt.Errorf("the file is complete, but what has to follow failed: %w", err)
+			return &hookError{err}
 		}
 	}
 	f.mu.Lock()

@@ -216,6 +216,11 @@ func (r *draftReceiver) draftHead(w http.ResponseWriter, req *http.Request, u *u
 		return err
 	}
 	defer s.end()
+	if u.file.isPublished() { // a client that finds the upload complete does not ask again
+		if err := u.file.announce(r.ctx); err != nil {
+			return err
+		}
+	}
 	r.draftState(w, u)
 	if u.length >= 0 {
 		w.Header().Set(uploadLength, strconv.FormatInt(u.length, 10))

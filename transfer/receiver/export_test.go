@@ -19,8 +19,12 @@ var (
 
 const RecordEvery = recordEvery
 
-// Sweep removes what has expired at a time.
-func (r *Receiver) Sweep(now time.Time) { (&sweeper{r.store}).sweep(now) }
+// Sweep removes what has expired at a time, and calls Finished where it has failed.
+func (r *Receiver) Sweep(now time.Time) {
+	s := &sweeper{r.store}
+	s.sweep(now)
+	s.announce(now)
+}
 
 // Closing is closed when Close begins.
 func (r *Receiver) Closing() <-chan struct{} { return r.store.ctx.Done() }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,11 +80,16 @@ func (r *plainReceiver) plainPut(w http.ResponseWriter, req *http.Request, name 
 	if err != nil && !u.file.isPublished() {
 		return errors.Join(err, u.cancel())
 	}
+	status := http.StatusCreated
+	if errorIs[*hookError](err) { // the client would send another file; Finished is called again without it
+		r.cfg.Logger.Error("the hook of a finished upload failed", slog.String("upload", u.id), slog.Any("error", err))
+		status, err = http.StatusAccepted, nil
+	}
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", r.location(u))
-	w.WriteHeader(http.StatusCreated)
+	w.WriteHeader(status)
 	return nil
 }
 

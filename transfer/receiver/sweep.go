@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -17,12 +18,20 @@ const (
 	receiptsMax = 10_000
 )
 
-// sweeper removes what has expired, and calls Finished again where it has failed.
+// sweeper removes what has expired, and calls Finished again where it has failed. The two do not wait for each other,
+// as Finished may take long.
 type sweeper struct{ *store }
 
 // run sweeps at once, for what Open has found, and then periodically.
 func (s *sweeper) run() {
-	s.sweep(clock.Now())
+	var both sync.WaitGroup
+	both.Go(func() { s.repeat(s.sweep) })
+	both.Go(func() { s.repeat(s.announce) })
+	both.Wait()
+}
+
+func (s *sweeper) repeat(step func(now time.Time)) {
+	step(clock.Now())
 	tick := time.NewTicker(min(sweepEvery, s.cfg.Expiry))
 	defer tick.Stop()
 	for {
@@ -30,13 +39,12 @@ func (s *sweeper) run() {
 		case <-s.ctx.Done():
 			return
 		case now := <-tick.C:
-			s.sweep(now)
+			step(now)
 		}
 	}
 }
 
-// sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax, and
-// calls Finished again where it has failed.
+// sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax.
 func (s *sweeper) sweep(now time.Time) {
 	all := s.all()
 	oldest := oldReceipts(all)
@@ -48,14 +56,24 @@ func (s *sweeper) sweep(now time.Time) {
 		if oldest[f] {
 			at = now.Add(s.cfg.Expiry)
 		}
-		f.publishFound()
 		if err := f.expire(at); err != nil {
 			s.cfg.Logger.Error("removing an expired upload failed", slog.String("upload", f.id), slog.Any("error", err))
 		}
-		if f.unannounced() {
-			if err := f.announce(s.ctx); err != nil {
-				s.cfg.Logger.Error("the hook of a finished upload failed", slog.String("upload", f.id), slog.Any("error", err))
-			}
+	}
+}
+
+// announce publishes what Open could not, and calls Finished again where it has failed.
+func (s *sweeper) announce(time.Time) {
+	for _, f := range s.all() {
+		if s.ctx.Err() != nil {
+			return
+		}
+		f.publishFound()
+		if !f.unannounced() {
+			continue
+		}
+		if err := f.announce(s.ctx); err != nil {
+			s.cfg.Logger.Error("the hook of a finished upload failed", slog.String("upload", f.id), slog.Any("error", err))
 		}
 	}
 }
