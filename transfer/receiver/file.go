@@ -135,15 +135,25 @@ func (f *file) dropLane(u *upload) {
 	f.store.quota.uncount(f)
 }
 
-// removeLocked removes the file with its uploads.
+// removeLocked removes the file with its uploads. If the disk fails, the file counts for the quota until the sweeper
+// has removed it.
 func (f *file) removeLocked() error {
 	f.gone = true
 	f.store.unregister(f)
-	f.store.quota.release(f)
 	if f.concat != nil && f.publish == nil {
 		f.concat.unpin()
 	}
-	return f.remove()
+	return f.discard()
+}
+
+// discard removes the data and the journal. The caller must hold mu.
+func (f *file) discard() error {
+	err := f.remove()
+	if err == nil {
+		f.store.quota.release(f)
+	}
+	f.store.keepLeftover(f, err != nil)
+	return err
 }
 
 // expire removes the file if it has received nothing for the time of the configuration,

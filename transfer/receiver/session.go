@@ -43,7 +43,7 @@ func (r *requests) take(w http.ResponseWriter, req *http.Request, u *upload) (*s
 	s := &session{
 		u: u, ctx: ctx, cancel: cancel, w: w, conn: http.NewResponseController(w), done: make(chan struct{}),
 	}
-	s.unclose = context.AfterFunc(r.ctx, func() { s.interrupt(errClosing) })
+	s.unclose = context.AfterFunc(r.ctx, func() { s.interrupt(errClosing) }) //nolint:contextcheck // the receiver's
 	for {
 		before, err := s.enter()
 		if err != nil {

@@ -2,7 +2,6 @@ package receiver
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 )
@@ -95,10 +94,13 @@ func (s *storage) close() {
 	s.data, s.log = nil, nil
 }
 
-// remove removes the data, then the journal, so that a crash leaves no data that a journal does
-// not name.
+// remove removes the journal, then the data: a crash leaves data that no journal names, which Open removes. A journal
+// alone may say that its data has got another name. After an error remove may be called again.
 func (s *storage) remove() error {
-	return errors.Join(s.disk.remove(s.dataName), s.disk.remove(s.logName))
+	if err := s.disk.remove(s.logName); err != nil {
+		return err
+	}
+	return s.disk.remove(s.dataName)
 }
 
 // copyTo writes the bytes of the data from an offset to another to w, unless ctx ends meanwhile. The caller must

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -43,6 +45,8 @@ type store struct {
 	uploads map[string]*upload // by ID
 	files   map[*file]struct{}
 	groups  map[string]*file // the latest of each fileRecord.Group
+	// leftovers are files that the disk has failed to remove.
+	leftovers map[*file]struct{}
 }
 
 func newStore(dir string, cfg Config) *store {
@@ -53,7 +57,8 @@ func newStore(dir string, cfg Config) *store {
 			total: cfg.Quota, perKey: cfg.KeyQuota, uploadsMax: cfg.uploadsMax, byKey: map[string]int64{},
 		},
 		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{},
-		seed: maphash.MakeSeed(),
+		leftovers: map[*file]struct{}{},
+		seed:      maphash.MakeSeed(),
 	}
 }
 
@@ -163,6 +168,24 @@ func (s *store) unregister(f *file) {
 	for u := range f.uploads() {
 		delete(s.uploads, u.id)
 	}
+}
+
+// keepLeftover notes whether the disk has failed to remove a file.
+func (s *store) keepLeftover(f *file, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if failed {
+		s.leftovers[f] = struct{}{}
+	} else {
+		delete(s.leftovers, f)
+	}
+}
+
+// allLeftovers returns the files that the disk has failed to remove.
+func (s *store) allLeftovers() []*file {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.leftovers))
 }
 
 func (s *store) tooLarge() error {

@@ -46,6 +46,14 @@ func (s *sweeper) repeat(step func(now time.Time)) {
 
 // sweep removes what has expired at a time, and the oldest receipts beyond receiptsMax.
 func (s *sweeper) sweep(now time.Time) {
+	for _, f := range s.allLeftovers() {
+		f.mu.Lock()
+		err := f.discard()
+		f.mu.Unlock()
+		if err != nil {
+			s.cfg.Logger.Error("removing an upload failed again", slog.String("upload", f.id), slog.Any("error", err))
+		}
+	}
 	all := s.all()
 	oldest := oldReceipts(all)
 	for _, f := range all {

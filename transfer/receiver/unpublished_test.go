@@ -2,12 +2,15 @@ package receiver_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/transfer/receiver"
 )
@@ -75,4 +78,51 @@ func TestE4_PlainPutLeavesNothing(t *testing.T) {
 	s.clean()
 	s.want(s.do("PUT", "/files/a", bytes.NewReader(data)), 201)
 	s.names("a")
+}
+
+// TestE4_CancelOfUnpublished: Finished is not called for an upload that could not get its name and was cancelled, if a
+// kill comes between the two removals of the cancellation.
+func TestE4_CancelOfUnpublished(t *testing.T) {
+	var broken atomic.Bool
+	removed := 0
+	cfg := receiver.WithFault(receiver.Config{}, func(op string, _ int) (int, error) {
+		if !broken.Load() {
+			return 0, nil
+		}
+		if op == "remove" {
+			removed++
+		}
+		if op == "rename" || op == "remove" && removed > 1 {
+			return 0, errors.New("broken")
+		}
+		return 0, nil
+	})
+	s := open(t, cfg)
+	url := s.create(4, "Upload-Metadata", filename("a"))
+	broken.Store(true)
+	s.want(s.patch(url, 0, []byte("four")), 500)
+	s.want(s.tus("DELETE", url, nil), 500)
+	s.Close()
+	s = openIn(t, s.dir, receiver.Config{Finished: func(_ context.Context, u receiver.Upload) error {
+		t.Errorf("Finished was called for %s", u.Path)
+		return nil
+	}})
+	s.want(s.tus("HEAD", url, nil), 404)
+	s.clean()
+}
+
+// TestQuota_RemovalThatFails: what could not be removed counts for the quota until the sweeper has removed it.
+func TestQuota_RemovalThatFails(t *testing.T) {
+	var broken atomic.Bool
+	s := open(t, failing(receiver.Config{Quota: 1000}, "remove", &broken))
+	url := s.create(1000)
+	broken.Store(true)
+	s.want(s.tus("DELETE", url, nil), 500)
+	s.want(s.tus("DELETE", url, nil), 404)
+	s.want(s.tus("POST", s.url, nil, "Upload-Length", "1000"), 507)
+	s.Sweep(time.Now())
+	broken.Store(false)
+	s.Sweep(time.Now())
+	s.clean()
+	s.create(1000)
 }
