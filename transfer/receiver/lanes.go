@@ -45,7 +45,7 @@ func (l lanes) at(start, end int64) (*upload, error) {
 		switch {
 		case u.start == start && u.start+u.length == end:
 			return u, nil
-		case u.start < end && start < u.start+u.length:
+		case max(u.start, start) < min(u.start+u.length, end): // an empty one overlaps none
 			return nil, refuse(statusConflict, "the part overlaps the one of the bytes %d to %d", u.start, u.start+u.length)
 		}
 	}

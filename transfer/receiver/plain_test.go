@@ -120,3 +120,14 @@ func TestPlain_ChunkOfAnotherContent(t *testing.T) {
 	s.want(s.do("DELETE", "/files/a/", nil), 204)
 	s.want(put("new!"), 201)
 }
+
+// TestPlain_EmptyChunk: a chunk of 0 bytes overlaps no other.
+func TestPlain_EmptyChunk(t *testing.T) {
+	s := open(t, receiver.Config{})
+	s.want(s.do("PUT", "/files/a/5?size=10", nil), 201)
+	s.want(s.do("PUT", "/files/a/0?size=10", strings.NewReader("0123456789")), 201)
+	s.want(s.do("PUT", "/files/a/7?size=10", nil), 201)
+	s.want(s.do("POST", "/files/a/merge", nil), 201)
+	s.file("a", []byte("0123456789"))
+	s.clean()
+}
