@@ -6,6 +6,9 @@ import (
 	"os"
 )
 
+// freshSuffix is of a file that is written to replace another one.
+const freshSuffix = ".new"
+
 // disk is the calls that change files or take long. Tests make them fail, or end the process in them.
 type disk struct {
 	// fault is called before each call with its name and the number of bytes. If fault
@@ -76,7 +79,7 @@ func (d disk) rename(from, to string) error {
 
 // replace writes a file in one step, over the one that has the name.
 func (d disk) replace(name string, content []byte) error {
-	fresh := name + ".new"
+	fresh := name + freshSuffix
 	if err := d.check("replace"); err != nil {
 		return err
 	}

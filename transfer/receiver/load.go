@@ -54,7 +54,8 @@ func (s *store) load() error {
 		kept[filepath.Base(f.dataName)], kept[filepath.Base(f.logName)] = true, true
 	}
 	for _, e := range entries {
-		if !kept[e.Name()] && !strings.HasSuffix(e.Name(), damagedSuffix) {
+		id := strings.TrimSuffix(strings.TrimSuffix(e.Name(), freshSuffix), logSuffix)
+		if !kept[e.Name()] && isID(id) {
 			if err := s.disk.remove(filepath.Join(s.work, e.Name())); err != nil {
 				s.cfg.Logger.Error("what an upload has left cannot be removed", slog.Any("error", err))
 			}

@@ -194,3 +194,24 @@ func TestE4_BadUploadDoesNotStopOpen(t *testing.T) {
 		t.Errorf("the upload has the offset %d", at)
 	}
 }
+
+// TestOpen_ForeignDirectory: Open removes what uploads have left, and nothing else, as lost+found of a file system.
+func TestOpen_ForeignDirectory(t *testing.T) {
+	s := open(t, receiver.Config{})
+	s.Close()
+	work := filepath.Join(s.dir, ".uploads")
+	foreign := filepath.Join(work, "lost+found", "1")
+	if err := os.MkdirAll(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"", ".log.new"} {
+		if err := os.WriteFile(filepath.Join(work, strings.Repeat("0", 32)+end), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer
+	openIn(t, s.dir, receiver.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if got := list(t, work); !slices.Equal(got, []string{"lock", "lost+found"}) || log.Len() > 0 {
+		t.Errorf("the directory has %q, the log %q", got, log.String())
+	}
+}
