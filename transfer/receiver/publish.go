@@ -68,7 +68,7 @@ func (p publication) run() error {
 func (f *file) publishFound() {
 	f.mu.Lock()
 	f.found = f.found && !f.renamed && !f.gone
-	found := f.found && f.users == 0 // a user publishes it
+	found := f.found
 	f.mu.Unlock()
 	if !found {
 		return
@@ -76,6 +76,10 @@ func (f *file) publishFound() {
 	f.finishing.Lock()
 	defer f.finishing.Unlock()
 	f.mu.Lock()
+	if f.users > 0 { // a request, which publishes it
+		f.mu.Unlock()
+		return
+	}
 	whole := f.representative()
 	err := f.use()
 	f.mu.Unlock()
