@@ -41,8 +41,8 @@ func (s *Server) routes() http.Handler {
 			return
 		}
 		s.refuse(w, http.StatusNotFound, "unknown_call",
-			fmt.Sprintf("no call %s %.200q: its path begins with /v2/ at the server's address, or the client and the server are of "+
-				"different versions: update the older one", r.Method, r.URL.Path))
+			fmt.Sprintf("no call %s %.200q: give the address of the server without a path; or, if the client and the server "+
+				"are of different versions, update the older one", r.Method, r.URL.Path))
 	})
 	return mux
 }

@@ -131,7 +131,8 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.uploadsJobs, "uploads-jobs", defaultReceive, "receive `N` requests at once; others wait")
 	flags.StringVar(&f.uploadsMax, "uploads-max-size", "", "refuse files of more than `SIZE`")
 	flags.StringVar(&f.uploadsQuota, "uploads-quota", "", "refuse what would make all unfinished files more than `SIZE`")
-	flags.StringVar(&f.then, "then", "", "submit `COMMAND` for sh -c, in this directory, for each received file, whose path is $1 in it")
+	flags.StringVar(&f.then, "then", "",
+		"submit `COMMAND` for sh -c, in this directory, for each received file, whose path is $1 in it")
 }
 
 // defaultReceive is how many uploads are received at once. One takes 256 KiB of memory.
