@@ -11,7 +11,7 @@ var (
 	exposedTable = []string{
 		"Location", tusResumable, "Tus-Version", "Tus-Extension", "Tus-Max-Size", "Tus-Checksum-Algorithm",
 		uploadOffset, uploadLength, uploadMetadata, uploadDefer, uploadConcat, uploadExpires,
-		uploadComplete, uploadLimit, draftVersion,
+		uploadComplete, uploadLimit, draftVersion, "Retry-After",
 	}
 	acceptedTable = []string{
 		"Authorization", // for the access check in front of the receiver: "*" would not cover it

@@ -11,6 +11,19 @@ import (
 	"github.com/stintgo/stint/transfer/receiver"
 )
 
+// TestE4_RefusedCreationWithAToken: a creation whose body is refused does not remove an upload that an earlier one has
+// made.
+func TestE4_RefusedCreationWithAToken(t *testing.T) {
+	s := open(t, receiver.Config{})
+	meta := filename("a") + ",stint-upload " + b64("0123456789abcdef")
+	url := s.create(4, "Upload-Metadata", meta)
+	s.want(s.tus("POST", s.url, strings.NewReader("four"), "Upload-Length", "4", "Upload-Metadata", meta,
+		"Content-Type", "text/plain"), 415)
+	s.want(s.patch(url, 0, []byte("four")), 204)
+	s.file("a", []byte("four"))
+	s.clean()
+}
+
 // TestE4_TokenOfACreation: a creation with the token of an earlier one is answered with the upload of that, unfinished
 // or finished, also by the next process, and Finished is called once. Another key, and a token whose upload was
 // deleted or has expired, get an upload of their own.

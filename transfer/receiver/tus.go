@@ -86,7 +86,8 @@ func (r *tusReceiver) tusCreate(w http.ResponseWriter, req *http.Request) error 
 	if err != nil {
 		return err
 	}
-	u, err := r.tusUpload(req, partial, length, meta)
+	id := newID()
+	u, err := r.tusUpload(req, id, partial, length, meta)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (r *tusReceiver) tusCreate(w http.ResponseWriter, req *http.Request) error 
 		return err
 	}
 	defer s.end()
-	if err := r.tusFirstBody(w, req, s); err != nil {
+	if err := r.tusFirstBody(w, req, s, u.id == id); err != nil {
 		return err
 	}
 	if err := s.finishAtLength(); err != nil {
@@ -109,22 +110,27 @@ func (r *tusReceiver) tusCreate(w http.ResponseWriter, req *http.Request) error 
 }
 
 // tusFirstBody receives the body of a creation, if it has one. An upload that gets nothing
-// of it by the client's fault is removed: the client sends it again by another creation.
-func (r *tusReceiver) tusFirstBody(w http.ResponseWriter, req *http.Request, s *session) error {
+// of it by the client's fault is removed, if the creation has made it: the client sends it again
+// by another creation.
+func (r *tusReceiver) tusFirstBody(w http.ResponseWriter, req *http.Request, s *session, made bool) error {
+	remove := func(why error) error {
+		if !made {
+			return why
+		}
+		w.Header().Del("Location")
+		return errors.Join(why, s.u.cancel())
+	}
 	switch {
 	case s.u.offset > 0:
 		return nil // a part that was created before: the client continues from the offset of the answer
 	case req.ContentLength > 0 && req.Header.Get("Content-Type") != offsetStream:
-		w.Header().Del("Location")
-		return errors.Join(refuse(http.StatusUnsupportedMediaType, "the Content-Type of a body must be %s", offsetStream),
-			s.u.cancel())
+		return remove(refuse(http.StatusUnsupportedMediaType, "the Content-Type of a body must be %s", offsetStream))
 	case req.ContentLength == 0 || req.Header.Get("Content-Type") != offsetStream:
 		return nil
 	}
 	err := r.tusReceive(req, s)
 	if errorIs[*refusal](err) && s.u.offset == 0 {
-		w.Header().Del("Location")
-		err = errors.Join(err, s.u.cancel())
+		return remove(err)
 	}
 	return err
 }
@@ -142,9 +148,10 @@ func tusLength(req *http.Request) (int64, error) {
 	return length, nil
 }
 
-// tusUpload makes the upload that a creation wants. The caller must release its file.
+// tusUpload makes the upload that a creation wants, with an ID, or returns the one that it names by its token or its
+// place. The caller must release its file.
 func (r *tusReceiver) tusUpload(
-	req *http.Request, partial bool, length int64, meta map[string]string,
+	req *http.Request, id string, partial bool, length int64, meta map[string]string,
 ) (*upload, error) {
 	if text, ok := meta[metaPartOf]; ok && partial {
 		at, err := parsePlace(text)
@@ -158,13 +165,13 @@ func (r *tusReceiver) tusUpload(
 		if err != nil {
 			return nil, err
 		}
-		u, err := f.addLane(laneRecord{ID: newID(), Start: at.offset, Length: length, Partial: true, Metadata: meta})
+		u, err := f.addLane(laneRecord{ID: id, Start: at.offset, Length: length, Partial: true, Metadata: meta})
 		if err != nil {
 			f.abandon()
 		}
 		return u, err
 	}
-	return r.single(req, laneRecord{ID: newID(), Length: length, Partial: partial, Metadata: meta})
+	return r.single(req, laneRecord{ID: id, Length: length, Partial: partial, Metadata: meta})
 }
 
 func (r *tusReceiver) tusHead(w http.ResponseWriter, req *http.Request, u *upload) error {
@@ -270,6 +277,8 @@ func (s *session) tusSetLength(req *http.Request) error {
 		return refuse(statusBadRequest, "the upload has the length %d, which does not change", s.u.length)
 	case s.u.length >= 0:
 		return nil
+	case length >= s.u.offset && req.ContentLength > length-s.u.offset: // a refused request does not set it
+		return errTooLong
 	}
 	return s.u.setLength(length)
 }

@@ -106,6 +106,7 @@ func TestTus_DeferLength(t *testing.T) {
 	s.want(s.patch(url, 100, data[100:200], "Upload-Length", "50"), 400)
 	s.want(s.patch(url, 100, data[100:200], "Upload-Length", "10001"), 413)
 	s.want(s.patch(url, 100, make([]byte, 10000)), 413)
+	s.want(s.patch(url, 100, data[100:200], "Upload-Length", "150"), 413) // which does not set the length
 	s.want(s.patch(url, 100, data[100:200], "Upload-Length", "5000"), 204)
 	s.want(s.patch(url, 200, data[200:300], "Upload-Length", "5001"), 400)
 	s.want(s.patch(url, 200, data[200:]), 204)
