@@ -13,7 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
+
+// afterOpen is how long an unfinished upload stays after Open at least: its client could not continue before, and the
+// clock of the machine may be ahead until it is set.
+const afterOpen = time.Hour
 
 // errNewer is the error of a journal that a newer version of this package has written.
 var errNewer = errors.New("use the program that has written it")
@@ -83,6 +89,9 @@ func (s *store) loadFile(id string) error {
 	}
 	h := history{file: s.newFile(id, fileRecord{}), chunks: map[int][]chunk{}}
 	h.logSize, h.touched = end, info.ModTime()
+	if least := clock.Now().Add(min(afterOpen, s.cfg.Expiry) - s.cfg.Expiry); h.touched.Before(least) {
+		h.touched = least
+	}
 	for _, rec := range records {
 		h.apply(rec)
 	}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -271,6 +272,25 @@ func TestTus_WholeSHA256AfterAFailedRecord(t *testing.T) {
 	broken.Store(false)
 	s.want(s.patch(url, s.offset(url), data[1000:]), 204)
 	s.file("a", data)
+	s.clean()
+}
+
+// TestE4_OpenAfterADay: an upload whose time was over while no receiver ran has an hour.
+func TestE4_OpenAfterADay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	s := openIn(t, dir, receiver.Config{})
+	url := s.create(8)
+	s.want(s.patch(url, 0, []byte("half")), 204)
+	s.Close()
+	old := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, ".uploads", filepath.Base(url)+".log"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, dir, receiver.Config{})
+	s.Sweep(time.Now().Add(55 * time.Minute))
+	s.want(s.tus("HEAD", url, nil), 200, "Upload-Offset", "4")
+	s.Sweep(time.Now().Add(65 * time.Minute))
+	s.want(s.tus("HEAD", url, nil), 404)
 	s.clean()
 }
 
