@@ -215,3 +215,39 @@ func TestOpen_ForeignDirectory(t *testing.T) {
 		t.Errorf("the directory has %q, the log %q", got, log.String())
 	}
 }
+
+// TestE4_UnfinishedBesideAFinishedOne: the chunks of an unfinished file are those of its name after a restart, also if a
+// finished file of that name seems to be newer, because the clock was set back in between.
+func TestE4_UnfinishedBesideAFinishedOne(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	s := openIn(t, dir, receiver.Config{})
+	s.want(s.do("PUT", "/files/f/0?size=4", strings.NewReader("four")), 201)
+	s.want(s.do("POST", "/files/f/merge", nil), 201)
+	s.Close()
+	logs, err := filepath.Glob(filepath.Join(dir, ".uploads", "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	text, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ahead []byte // its creation is in the next century
+	for of := range strings.Lines(string(text)) {
+		const checksum = len("01234567 ")
+		ahead = append(ahead, line(strings.ReplaceAll(strings.TrimSuffix(of[checksum:], "\n"), `"created":"20`, `"created":"21`))...)
+	}
+	if err := os.WriteFile(logs[0], ahead, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, dir, receiver.Config{})
+	s.want(s.do("PUT", "/files/f/0?size=8", strings.NewReader("half")), 201)
+	s.Close()
+	for range 6 { // the order of the journals is that of random names
+		s = openIn(t, dir, receiver.Config{})
+		if a := s.do("GET", "/files/f/", nil); !strings.Contains(a.body, `"size":8`) {
+			t.Fatalf("the unfinished file is %s", a.body)
+		}
+		s.Close()
+	}
+}

@@ -43,8 +43,8 @@ type store struct {
 	// mu guards what follows. It is taken after the mutex of a file, never before.
 	mu      sync.Mutex
 	uploads map[string]*upload // by ID
-	files   map[*file]struct{}
-	groups  map[string]*file // the latest of each fileRecord.Group
+	files   map[*file]bool     // whether each is finished
+	groups  map[string]*file   // the latest of each fileRecord.Group
 	// leftovers are files that the disk has failed to remove.
 	leftovers map[*file]struct{}
 }
@@ -56,7 +56,7 @@ func newStore(dir string, cfg Config) *store {
 		quota: quota{
 			total: cfg.Quota, perKey: cfg.KeyQuota, uploadsMax: cfg.uploadsMax, byKey: map[string]int64{},
 		},
-		uploads: map[string]*upload{}, files: map[*file]struct{}{}, groups: map[string]*file{},
+		uploads: map[string]*upload{}, files: map[*file]bool{}, groups: map[string]*file{},
 		leftovers: map[*file]struct{}{},
 		seed:      maphash.MakeSeed(),
 	}
@@ -145,9 +145,9 @@ func (s *store) create(id string, rec fileRecord, lane *laneRecord) (*file, erro
 func (s *store) register(f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.files[f] = struct{}{}
+	s.files[f] = f.renamed
 	old := s.groups[f.rec.Group]
-	if f.rec.Group != "" && (old == nil || !f.renamed || old.rec.Created.Before(f.rec.Created)) {
+	if f.rec.Group != "" && (old == nil || !f.renamed || s.files[old] && old.rec.Created.Before(f.rec.Created)) {
 		s.groups[f.rec.Group] = f
 	}
 	for u := range f.uploads() {
