@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -223,4 +224,24 @@ func TestE4_UploadWaitsForTheToken(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 	r.has("a", content)
+}
+
+// An upload whose standard output has no reader ends as a program before head in a pipe does.
+func TestE4_UploadWithoutReader(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	r.file("a", 100)
+	cmd := r.uploads("--progress", "json", "a")
+	pipe, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe.Close()
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	start(t, cmd)
+	w.Close()
+	if status := finish(t, cmd); status != 128+int(syscall.SIGPIPE) || strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("exit status %d, says %q", status, stderr.String())
+	}
 }

@@ -60,6 +60,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -125,6 +126,8 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	switch {
 	case err == nil:
 		return 0
+	case s.unwritten != nil && errors.Is(err, syscall.EPIPE): // in a command for which SIGPIPE is an error
+		return proc.ExitSignal + int(syscall.SIGPIPE)
 	case errors.As(err, &exit):
 		if exit.err != nil {
 			_, _ = fmt.Fprintf(stderr, "stint: %s\n", plainText(exit.err))
