@@ -77,13 +77,23 @@ func TestPlain_KeysDoNotShareNames(t *testing.T) {
 	s.want(s.do("POST", "/files/a/merge", nil, "Tenant", "x"), 201)
 }
 
+// TestPlain_RefusedBodies: the answer to a body that is not read reaches a client that still sends it.
+func TestPlain_RefusedBodies(t *testing.T) {
+	s := open(t, receiver.Config{})
+	data := content(32, 8<<20)
+	for range 20 {
+		s.want(s.do("PUT", "/files/b.bin", bytes.NewReader(data), "Content-Digest", "sha-256=:AAAA:"), 400)
+	}
+	s.clean()
+}
+
 func TestPlain_Whole(t *testing.T) {
 	s := open(t, receiver.Config{})
 	data := content(31, 3<<20)
 	s.want(s.do("PUT", "/files/a.bin", bytes.NewReader(data), "Content-Digest", digest(data)), 201)
 	s.want(s.do("PUT", "/files/a.bin", bytes.NewReader(data)), 201)
 	s.want(s.do("PUT", "/files/b.bin", bytes.NewReader(data), "Content-Digest", digest(data[1:])), 460)
-	s.want(s.do("PUT", "/files/b.bin", bytes.NewReader(data[:1000]), "Content-Digest", "sha-256=:AAAA:"), 400)
+	s.want(s.do("PUT", "/files/b.bin", bytes.NewReader(data), "Content-Digest", "sha-256=:AAAA:"), 400)
 	s.want(s.do("PUT", "/files/c", nil), 201)
 	s.names("a.bin", "a-2.bin", "c")
 	s.file("a-2.bin", data)

@@ -117,6 +117,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.allowOrigin(w, req)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	body := &watchedBody{ReadCloser: req.Body}
+	// A copy: net/http closes a connection gently only if it finds its own body in the request.
+	req = req.WithContext(req.Context())
 	req.Body = body
 	if req.Method == http.MethodGet {
 		limitDrain(w, req) // a long answer begins before the end
