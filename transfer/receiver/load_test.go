@@ -216,8 +216,8 @@ func TestOpen_ForeignDirectory(t *testing.T) {
 	}
 }
 
-// TestE4_UnfinishedBesideAFinishedOne: the chunks of an unfinished file are those of its name after a restart, also if a
-// finished file of that name seems to be newer, because the clock was set back in between.
+// TestE4_UnfinishedBesideAFinishedOne: the chunks of an unfinished file are those of its name after a restart, also if
+// a finished file of that name seems to be newer, because the clock was set back in between.
 func TestE4_UnfinishedBesideAFinishedOne(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "uploads")
 	s := openIn(t, dir, receiver.Config{})
@@ -235,7 +235,8 @@ func TestE4_UnfinishedBesideAFinishedOne(t *testing.T) {
 	var ahead []byte // its creation is in the next century
 	for of := range strings.Lines(string(text)) {
 		const checksum = len("01234567 ")
-		ahead = append(ahead, line(strings.ReplaceAll(strings.TrimSuffix(of[checksum:], "\n"), `"created":"20`, `"created":"21`))...)
+		said := strings.TrimSuffix(of[checksum:], "\n")
+		ahead = append(ahead, line(strings.ReplaceAll(said, `"created":"20`, `"created":"21`))...)
 	}
 	if err := os.WriteFile(logs[0], ahead, 0o600); err != nil {
 		t.Fatal(err)
