@@ -171,7 +171,7 @@ func TestE2_AbsoluteLocations(t *testing.T) {
 	home := r.server.http.URL
 	r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
 		if user, password, _ := req.BasicAuth(); user != "u" || password != "p" {
-			http.Error(w, "who?", http.StatusUnauthorized)
+			http.Error(w, "no password", http.StatusUnauthorized)
 			return true
 		}
 		if req.Method != http.MethodPost {

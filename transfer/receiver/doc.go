@@ -49,7 +49,7 @@
 // A client that may lose the answer to a creation of tus, or be killed before it has kept it, chooses a
 // token for the file, 16 to 64 letters, digits, - and _ at random, and sends it as the metadata
 // "stint-upload". If an earlier creation had the same token and [Config.Key], a creation makes no upload: it
-// is answered with the earlier upload, unfinished or finished, as long as the receiver knows that one, also
+// is answered with the earlier upload, unfinished or finished, as long as the receiver knows that upload, also
 // after a restart.
 //
 // # Parts
