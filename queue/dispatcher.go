@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -255,7 +256,10 @@ func (d *dispatcher) refill() {
 	d.mu.Unlock()
 	got, err := s.q.store.Claim(ctx, asked, c)
 	attempts := s.begin(got.Tasks, asked.Add(s.q.cfg.Lease))
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrClosed):
+		s.halt(err)
+	case err != nil:
 		s.q.cfg.Logger.Error("claim tasks", slog.String("queue", c.Queue), slog.Any("error", err))
 	}
 	d.mu.Lock()

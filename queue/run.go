@@ -24,6 +24,7 @@ import (
 // store has accepted all outcomes, or has refused them for the length of a lease, and the
 // hooks have received them, within the same time limits again. Run also waits for the outcomes
 // of handlers that have returned if others have not. [Queue.Halt] ends all of these waits.
+// A store that has been closed ends Run in the same way, with [ErrClosed].
 //
 // Any number of Runs may work on a queue, in this process and in others, with different
 // kinds or on different slots; all of them are signalled for its tasks.
@@ -32,7 +33,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	defer halt(nil)
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	s := newSession(base, q, slots, queueNames(queues))
+	s := newSession(base, halt, q, slots, queueNames(queues))
 	defer q.leave(s.worker.Name)
 
 	var dispatchers, loops sync.WaitGroup
@@ -165,10 +166,9 @@ func (s *session) await(settled <-chan struct{}) error {
 // awaitReturned waits for the outcomes of handlers that have returned to be settled, while those
 // of others are still to come.
 func (s *session) awaitReturned() {
-	const pause = 10 * time.Millisecond
 	for s.unsettled() {
 		select {
-		case <-time.After(pause):
+		case <-s.fewer:
 		case <-s.q.halted:
 			return
 		}

@@ -22,7 +22,8 @@ type session struct {
 	worker Worker
 	// base is the parent of the handlers' contexts. It ends when handlers must end,
 	// which is later than the end of the caller's context.
-	base context.Context //nolint:containedctx // passed to the loops
+	base context.Context         //nolint:containedctx // passed to the loops
+	halt context.CancelCauseFunc // ends Run as the end of the caller's context does
 
 	working  sync.WaitGroup // claims and handlers
 	outcomes chan Outcome
@@ -37,6 +38,7 @@ type session struct {
 	first time.Time            // when the watchdog looks next
 	runs  map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
 	last  lastEnd              // of the leases that the store has settled
+	fewer chan struct{}        // signals that runs has lost an attempt
 }
 
 // lastEnd is the end of a lease, and when the store acknowledged it.
@@ -49,12 +51,15 @@ type lastEnd struct {
 // keep their slots.
 const outcomesAhead = 1024
 
-func newSession(base context.Context, q *Queue, slots stint.Scheduler, queues []string) *session {
+func newSession(
+	base context.Context, halt context.CancelCauseFunc, q *Queue, slots stint.Scheduler, queues []string,
+) *session {
 	ordered := make(chan struct{}, 1)
 	return &session{
-		q: q, slots: slots, base: base, worker: q.asWorker(queues, slots, ordered),
+		q: q, slots: slots, base: base, halt: halt, worker: q.asWorker(queues, slots, ordered),
 		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*Attempt),
 		ordered: ordered, sooner: make(chan struct{}, 1), first: q.clock.Now().Add(q.cfg.Lease),
+		fewer: make(chan struct{}, 1),
 	}
 }
 
@@ -125,7 +130,7 @@ func (s *session) add(attempts []*Attempt) {
 func (s *session) remove(o Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.runs, leaseOf{o.ID, o.Token})
+	s.forget(leaseOf{o.ID, o.Token})
 }
 
 // done is remove for an outcome that the store has settled.
@@ -133,8 +138,14 @@ func (s *session) done(o Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lease := leaseOf{o.ID, o.Token}
-	delete(s.runs, lease)
+	s.forget(lease)
 	s.last = lastEnd{lease, s.q.clock.Now()}
+}
+
+// forget removes a lease. The caller holds the lock.
+func (s *session) forget(lease leaseOf) {
+	delete(s.runs, lease)
+	signal(s.fewer)
 }
 
 // ours reports whether a lease is one of this session's unsettled leases, or the one that

@@ -328,3 +328,30 @@ func twoRunsAreTold(t *testing.T, later time.Duration, first bool, plan func(r *
 	}
 	r.end()
 }
+
+// A store that has been closed cannot be opened again, so Run does not wait for it.
+func TestC5_RunEndsWithItsStore(t *testing.T) {
+	for name, busy := range map[string]bool{"idle": false, "with a running task": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 2, queue.Config{Grace: time.Minute})
+				r.Handle("k", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return ctx.Err() })
+				r.start()
+				if busy {
+					r.is(r.submit("k", queue.Options{}), queue.Running)
+				}
+				if err := r.store.Close(); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case err := <-r.ended:
+					if !errors.Is(err, queue.ErrClosed) {
+						t.Errorf("Run returned %v, want %v", err, queue.ErrClosed)
+					}
+				case <-time.After(2 * time.Minute):
+					t.Error("Run continues on a closed store")
+				}
+			})
+		})
+	}
+}

@@ -388,29 +388,23 @@ func TestC8_TicksInAnUnknownZone(t *testing.T) {
 // A store that cannot be read is asked again, and the log counts how often.
 func TestC8_SchedulesThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New(memstore.Config{})
-		q := queue.New(store, queue.Config{})
-		d := &node{Queue: q}
-		s := queue.Schedule{Name: "s", Cron: "@hourly", Task: queue.Spec{Kind: "k"}}
-		if err := q.Schedule(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
 		var log lines
-		d.Queue = queue.New(store, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		store := noSchedules{memstore.New(memstore.Config{})}
+		q := queue.New(store, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		d := &node{Queue: q}
 		d.start(t)
 		time.Sleep(200 * time.Second)
 		d.end(t)
 		if n := log.count("read schedules"); n != 4 || log.count("repeated=59") < 3 {
 			t.Errorf("the log says so %d times in 200 s, want a line a minute that counts", n)
 		}
-		if err := q.Schedule(t.Context(), s); !errors.Is(err, queue.ErrClosed) {
-			t.Errorf("error %v, want %v", err, queue.ErrClosed)
-		}
 	})
 }
+
+// noSchedules is a store that cannot read its schedules.
+type noSchedules struct{ memstore.Store }
+
+func (noSchedules) Schedules(context.Context) ([]queue.ScheduleState, error) { return nil, errFault }
 
 // A process finds a schedule that another process has created at its next look.
 func TestC8_SchedulesOfOthers(t *testing.T) {
