@@ -2,7 +2,9 @@ package transfer_test
 
 import (
 	"cmp"
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -196,6 +198,35 @@ func TestE2_AbsoluteLocations(t *testing.T) {
 	if task := r.wait(other, queue.Dead); !strings.Contains(task.Error, "named this URL in the header Location") {
 		t.Errorf("the error is %q", task.Error)
 	}
+}
+
+// A Location that names the default port, or has the host in capitals, is on the same server.
+func TestE2_LocationsWithTheDefaultPort(t *testing.T) {
+	var address string
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	r := newRig(t, transfer.Config{Client: &http.Client{Transport: &http.Transport{DialContext: dial}}})
+	address = strings.TrimPrefix(r.server.http.URL, "http://")
+	r.server.fault = func(w http.ResponseWriter, req *http.Request) bool {
+		if user, _, _ := req.BasicAuth(); user != "u" {
+			http.Error(w, "no user", http.StatusUnauthorized)
+			return true
+		}
+		if req.Method != http.MethodPost {
+			return false
+		}
+		made := httptest.NewRecorder()
+		r.server.serveEndpoint(made, req)
+		w.Header().Set("Location", "http://UPLOADS.test:80"+made.Header().Get("Location"))
+		w.WriteHeader(made.Code)
+		return true
+	}
+	to := strings.Replace(r.server.url(), address, "u:p@uploads.test", 1)
+	id := r.add("a", content(1, 10), transfer.Upload{To: to}, queue.Options{})
+	r.run(1)
+	r.wait(id, queue.Succeeded)
+	r.server.has(t, "a", content(1, 10))
 }
 
 // The token is read from its file by each attempt, and is in no task.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -215,6 +216,13 @@ func (c *tusClient) Abort(ctx context.Context, at *url.URL) error {
 	return nil
 }
 
+// originOf returns the origin of a URL (RFC 6454): a Location may name the default port, or have
+// the host in capitals.
+func originOf(u *url.URL) string {
+	defaults := map[string]string{"http": "80", "https": "443"}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), defaults[u.Scheme]))
+}
+
 // do makes a request and returns the headers of its answer. A request without content has
 // the time of stall; content has a watchdog of its own. Errors that no repetition can help
 // are permanent.
@@ -231,7 +239,7 @@ func (c *tusClient) do(
 		return nil, retry.Permanent(err)
 	}
 	token := ""
-	trusted := at.Host == c.endpoint.Host && at.Scheme == c.endpoint.Scheme
+	trusted := originOf(at) == originOf(c.endpoint)
 	if trusted { // the user's headers and password may be secrets of that host
 		request.Header = c.header.Clone()
 		if at.User == nil { // an absolute Location has none
