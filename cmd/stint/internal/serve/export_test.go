@@ -74,4 +74,8 @@ func LimitConnections(most int64, logger *slog.Logger, listeners ...net.Listener
 // ConnectionsFor is connectionsFor.
 var ConnectionsFor = connectionsFor
 
+// UploadsServer is uploadsServer.
+var UploadsServer = uploadsServer
+
+// Route is route.
 var Route = route

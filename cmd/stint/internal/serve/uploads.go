@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/transfer/browser"
@@ -91,11 +92,16 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 		err = fmt.Errorf("%w; choose another address with --uploads-listen", err)
 		return nil, errors.Join(err, u.receiver.Close())
 	}
-	mux := http.NewServeMux()
-	mux.Handle(uploadsPath, withToken(token, u.receiver))
-	mux.Handle("/", page) // it asks for the token, and has no secrets
-	u.http = &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	u.http = uploadsServer(token, u.receiver, page)
 	return u, nil
+}
+
+// uploadsServer serves the page to everybody, as it asks for the token and has no secrets.
+func uploadsServer(token string, uploads, page http.Handler) *http.Server {
+	mux := http.NewServeMux()
+	mux.Handle(uploadsPath, withToken(token, uploads))
+	mux.Handle("/", readBriefly(page))
+	return &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 }
 
 // address is the URL at which uploads are created.
@@ -115,14 +121,27 @@ func (u *uploads) run(ctx context.Context) error {
 
 // withToken passes requests on that have the token. It compares in constant time.
 func withToken(token string, next http.Handler) http.Handler {
+	refuse := readBriefly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "send the header Authorization: Bearer TOKEN with the token in the file "+UploadsTokenName+
+			" of the server's directory", http.StatusUnauthorized)
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !ok || subtle.ConstantTimeCompare([]byte(got), []byte(token)) == 0 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "send the header Authorization: Bearer TOKEN with the token in the file "+UploadsTokenName+
-				" of the server's directory", http.StatusUnauthorized)
+			refuse.ServeHTTP(w, r)
 			return
 		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// readBriefly limits how long a body may take to arrive that the handler does not read: net/http
+// reads the first 256 KiB of it before it answers. The receiver limits the bodies of its uploads.
+func readBriefly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// net/http removes the deadline before the next request; without one the answer waits longer
+		_ = http.NewResponseController(w).SetReadDeadline(clock.Now().Add(headerTimeout))
 		next.ServeHTTP(w, r)
 	})
 }

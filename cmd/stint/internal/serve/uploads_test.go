@@ -1,0 +1,66 @@
+package serve_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stintgo/stint/cmd/stint/internal/serve"
+)
+
+// A client that sends no body, though its header announces one, does not keep the connection of
+// a request whose body is not read.
+func TestE4_SilentBodiesOfRefusedRequests(t *testing.T) {
+	for path, status := range map[string]int{"/files/": http.StatusUnauthorized, "/": http.StatusOK} {
+		synctest.Test(t, func(t *testing.T) {
+			silent := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+			server := serve.UploadsServer("token", http.NotFoundHandler(), silent)
+			l := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+			go func() { _ = server.Serve(l) }()
+			client, conn := net.Pipe()
+			l.conns <- conn
+			ended := time.AfterFunc(time.Minute, func() { _ = client.Close() })
+			if _, err := io.WriteString(client, "POST "+path+" HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+			if err != nil {
+				t.Fatalf("%s: no answer within a minute: %v", path, err)
+			}
+			_, err = io.ReadAll(answer.Body)
+			if err = errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != status {
+				t.Errorf("%s is answered with %s, %v", path, answer.Status, err)
+			}
+			if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: the connection stays open: %v", path, err)
+			}
+			ended.Stop()
+			if err := server.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// pipeListener accepts the connections of a channel.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { close(l.closed); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
