@@ -80,13 +80,6 @@ type orderFlags struct {
 	reason string
 }
 
-func newOrders(s *streams) (cmds []*cobra.Command) {
-	for _, o := range ordersTable {
-		cmds = append(cmds, newOrder(s, o))
-	}
-	return cmds
-}
-
 func newOrder(s *streams, o order) *cobra.Command {
 	f := &orderFlags{order: o, client: client{streams: s}}
 	long := o.long + ordersExit

@@ -67,7 +67,7 @@ type semFlags struct {
 	priority stint.Priority
 }
 
-func newSem() *cobra.Command {
+func newSem(*streams) *cobra.Command {
 	var f semFlags
 	cmd := &cobra.Command{
 		Use: "sem --name NAME [flags] [--] command [args]...", Short: "Run a command on a slot that processes share",

@@ -45,7 +45,7 @@ func readVersion() version {
 	return v
 }
 
-func newVersion() *cobra.Command {
+func newVersion(*streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: nothingElse,
