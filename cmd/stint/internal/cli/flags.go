@@ -92,7 +92,7 @@ func (f *runFlags) registerFailures(flags *pflag.FlagSet) {
 	flags.StringVar(&f.joblog, "joblog", "", "write a line for each finished job to `FILE`")
 	flags.BoolVar(&f.resume, "resume", false, "skip jobs that the job log has as finished")
 	flags.BoolVar(&f.resumeFailed, "resume-failed", false, "skip jobs that the job log has as succeeded")
-	flags.StringVar(&f.resumeBy, "resume-by", "seq", "know a job again by its `seq` and command, or by its command only")
+	flags.StringVar(&f.resumeBy, "resume-by", "seq", "identify jobs by their `seq` and command, or by command only")
 }
 
 func (f *runFlags) registerOutput(flags *pflag.FlagSet) {

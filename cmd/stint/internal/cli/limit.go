@@ -48,8 +48,8 @@ func newLimitLs(s *streams) *cobra.Command {
 	name := ""
 	cmd := &cobra.Command{
 		Use: "ls [flags]", Short: "List the limits", Args: nothingElse,
-		Long: `List the limits that are set, how much of each is in use, and when and by which
-user it was set. With --json there is a line of JSON for each limit.
+		Long: `List the limits that are set, how much of each is in use, who set it, and
+when. With --json there is a line of JSON for each limit.
 
 Exit status: 0, also if no limit is set; 125 for errors.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -114,8 +114,8 @@ func newLimitSet(s *streams) *cobra.Command {
 	f := limitSetFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
 		Use: "set (--queue NAME | --each | --all) [--key KEY] flags", Short: "Set limits", Args: nothingElse,
-		Long: `Set limits. Those that are not named stay as they are. "none" is no limit, also where
-a program has set one or there is a default.` + limitScopeHelp + `
+		Long: `Set limits. Limits that are not named do not change. "none" means no limit, also if a
+program has set one or there is a default.` + limitScopeHelp + `
 
 Exit status: 0; 125 for errors.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -143,9 +143,9 @@ func newLimitUnset(s *streams) *cobra.Command {
 	var of limitScope
 	cmd := &cobra.Command{
 		Use:   "unset (--queue NAME | --each | --all) [--key KEY] [LIMIT]...",
-		Short: "Take back limits that stint limit set has set",
-		Long: `Take back limits that stint limit set has set: all of them, or those that are named, as
-in running, rate, per-key, key-rate, pending and cap. What programs have set is in
+		Short: "Remove limits that stint limit set has set",
+		Long: `Remove limits that stint limit set has set: all of them, or the named ones, which are
+running, rate, per-key, key-rate, pending and cap. Limits that programs have set are in
 force again.` + limitScopeHelp + `
 
 Exit status: 0; 1 if none of them was set; 125 for errors.`,

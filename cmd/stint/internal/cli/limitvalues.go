@@ -25,7 +25,7 @@ const none = "none"
 
 func (v *limitValues) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&v.running, "running", "", "run at most `N` tasks at once, or none for no limit; so all below")
+	flags.StringVar(&v.running, "running", "", "run at most `N` tasks at once; none means no limit, also below")
 	flags.StringVar(&v.perKey, "per-key", "", "run at most `N` tasks of one key at once")
 	flags.StringVar(&v.rate, "rate", "", "start at most `N` tasks per time, as in 50/s, 100/m or 1/h")
 	flags.IntVar(&v.burst, "burst", 0, "start up to `N` of them at once after idle time (default 1)")

@@ -20,8 +20,8 @@ import (
 )
 
 const logsLong = `Print what the command of a task has written to its standard output and error,
-in all attempts. Of servers that share a store, the one that made the last attempt
-has its log: any of them fetches it from there.
+in all attempts. If servers share a store, the log is at the server that made the last
+attempt, and the others fetch it from there.
 
 Exit status: 0; 1 if there is no such task, or no log of it; 125 for errors.`
 
@@ -50,7 +50,7 @@ func newLogs(s *streams) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on until the task is finished")
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "print new output until the task is finished")
 	cmd.Flags().IntVarP(&f.tail, "tail", "n", 0, "begin with the last `N` lines (default: all)")
 	f.registerServer(cmd) // a log is printed unchanged: there is no --json
 	return cmd

@@ -46,7 +46,7 @@ func newLs(s *streams, states ...queue.State) *cobra.Command {
 	f.filterFlags.register(cmd, states)
 	cmd.Flags().IntVarP(&f.most, "max", "n", lsMost, "list `N` tasks; 0 lists all")
 	cmd.Flags().BoolVar(&f.oldest, "oldest", false, "the oldest first")
-	cmd.Flags().StringVar(&f.behind, "behind", "", "go on behind the task `ID`: for the next page")
+	cmd.Flags().StringVar(&f.behind, "behind", "", "continue after the task `ID`, for the next page")
 	f.client.register(cmd)
 	return cmd
 }

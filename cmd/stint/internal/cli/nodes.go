@@ -10,10 +10,10 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 )
 
-const nodesLong = `List the processes that share the tasks, with the address by which the others reach
-them: the one that leads, since when, and those that have workers, since when, with
-their slots, queues and versions. A process that has ended is listed for a minute
-longer, without its address; so is a worker of a process that is no server.
+const nodesLong = `List the processes that share the tasks, with the addresses by which the others reach
+them: the leader, with the time for which it leads, and the processes with workers, with
+the time for which these work, their slots, queues and versions. A process that has ended
+is listed for a minute longer. Workers that are not in a server have no address.
 
 Tasks in a directory have no leader: the server with the directory decides.`
 

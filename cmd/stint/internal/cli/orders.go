@@ -30,13 +30,13 @@ type order struct {
 
 const ordersExit = `
 
-Tasks are named by their IDs, or found by the flags, which all have to hold.` + idHelp + `
+Name tasks by their IDs, or find them by the flags, all of which must match.` + idHelp + `
 
 Exit status: 0 if a task has changed; 1 if none has; 125 for errors.`
 
 // queuesExit follows ordersExit in the help of commands for queues.
 const queuesExit = `
-Of queues: 0, also if they were so before.`
+For queues: 0, also if nothing has changed.`
 
 const queuesHelp = `
 
@@ -65,7 +65,7 @@ var ordersTable = []order{
 	},
 	{
 		name: "retry", short: "Run dead and cancelled tasks again", do: queue.OrderRetry, done: "to run again",
-		long: "Run dead and cancelled tasks again, with all their attempts, and start tasks at once that\n" +
+		long: "Run dead and cancelled tasks again, with all their attempts, and at once start tasks that\n" +
 			"wait for their next attempt.",
 	},
 }
@@ -96,7 +96,7 @@ func newOrder(s *streams, o order) *cobra.Command {
 	}
 	f.filterFlags.register(cmd, o.states)
 	cmd.Flags().BoolVar(&f.all, "all", false, f.help())
-	cmd.Flags().StringVar(&f.reason, "reason", "", "say `WHY`, for others to see")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "record the reason `WHY`, which others see")
 	if o.finished {
 		cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the tasks that run have ended")
 	}

@@ -97,7 +97,7 @@ const longHelp = `Stint decides how much runs at once, and what goes first.
   stint run     runs a command for each line of input, in parallel, now
   stint sem     runs one command when a slot is free; processes of this machine share a
                 number of slots by a name; shm lists and removes such names
-  stint serve   keeps commands in a directory and works on them, also after kill -9
+  stint serve   keeps commands in a directory and runs them, also after kill -9
   stint submit  sends a command to the server; ls, show, why, wait, logs, pause, resume,
                 cancel, retry, edit, dead and stats show and change submitted commands;
                 limit changes how much of a queue, a key or all queues runs, starts and

@@ -100,7 +100,7 @@ var scheduleChangesTable = []scheduleChange{
 	},
 	{
 		name: "resume", short: "Have a paused schedule tick again", done: "resumed", again: ", also if it was not paused",
-		long: "Have a paused schedule go on with the first tick from now on.",
+		long: "Resume a paused schedule, with the first tick from now on.",
 		do: func(ctx context.Context, server *remote.Server, name, _ string) error {
 			return server.ResumeSchedule(ctx, name)
 		},
@@ -134,7 +134,7 @@ func newScheduleChange(s *streams, change scheduleChange) *cobra.Command {
 		},
 	}
 	if change.reason {
-		cmd.Flags().StringVar(&reason, "reason", "", "say `WHY`, for others to see")
+		cmd.Flags().StringVar(&reason, "reason", "", "record the reason `WHY`, which others see")
 	}
 	c.register(cmd)
 	return cmd

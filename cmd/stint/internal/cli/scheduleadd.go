@@ -73,7 +73,7 @@ func newScheduleAdd(s *streams) *cobra.Command {
 func (f *scheduleAddFlags) scheduleFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.zone, "zone", "", "read CRON in the time zone `NAME`, as in Europe/Berlin (default: UTC)")
 	flags.StringVar(&f.missed, "missed", string(queue.MissedOnce), "make up for missed ticks: `HOW` is once, skip or all")
-	flags.BoolVar(&f.skipOverlap, "skip-overlap", false, "leave a tick out while the task of the last is unfinished")
+	flags.BoolVar(&f.skipOverlap, "skip-overlap", false, "skip a tick while the task of the previous tick is unfinished")
 	flags.BoolVar(&f.replace, "replace", false, "change the schedule of this name, if there is one")
 }
 

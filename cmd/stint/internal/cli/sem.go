@@ -28,8 +28,8 @@ stint run --shared and programs in Go. The slot becomes free when the command ha
 and all processes that it has started and that still have its files open, in whatever
 way they end: kill -9 as well. The command runs in the foreground, in this process,
 so its output, its exit status and signals to it are its own; write & after it for the
-background. One word with shell syntax in it is run by sh -c, which stays until
-all of it has ended.
+background. A command of one word with shell syntax in it is run by sh -c, which
+stays until the whole script has ended.
 
 The highest tier goes first, and in a tier the process that has waited longest. Up to 64
 processes can use the same slots at a time; more wait until they can, in no order.
@@ -41,7 +41,7 @@ it for them; unlike a shell, it passes signals on:
   stint sem --name hosts --max 3 -- timeout --foreground 0 ssh example.org uptime
 
 Exit status: that of the command; 75 if there was no slot, with --wait and --try; 125
-for errors of stint's own, 126 or 127 if the command cannot be run or is not found;
+for errors of stint itself, 126 or 127 if the command cannot be run or is not found;
 130 if Ctrl-C ended the wait.`
 
 const semExamples = `  # at most four at once, whatever starts them

@@ -24,11 +24,11 @@ import (
 	"github.com/stintgo/stint/queue/isolate"
 )
 
-const serveLong = `Keep tasks in a directory and work on them: commands that stint submit sends.
+const serveLong = `Keep tasks in a directory, and run those that are commands of stint submit.
 
 Submitted tasks and their order survive kill -9 and power failures; a task that was
-running then begins again. Each command runs in processes of its
-own, and all of them end with the attempt, or with the server.
+running then begins again. Each command runs in a process group of its own, whose
+processes all end with the attempt, or with the server.
 
 Other processes reach the server by the socket stint.sock in the directory, which
 only its owner may use, and with --listen by an address of this machine. Calls to
@@ -49,10 +49,10 @@ at / of that address uploads from a browser; it asks for the token.
 
 With --store, tasks are kept by PostgreSQL or Redis instead, and logs and the socket in
 the directory. Servers with the same store, on any hosts, share the tasks: all of them
-work, and answer their clients. One leads and decides, so limits hold over all of them;
-another one takes over when it ends, or has not reached the database for 2 s: see stint
-nodes. A URL with a password belongs into STINT_STORE, because other users see the flags
-of a process.
+run tasks and answer their clients. One leads and decides, so limits hold over all of
+them; another one takes over when it ends, or has not reached the database for 2 s: see
+stint nodes. Set a URL with a password in STINT_STORE, because other users can see the
+flags of a process.
 
 If another server uses the directory or the address, stint serve retries for 1 s, since
 that server may have been killed a moment ago; if the database is away, for 5 s
@@ -91,7 +91,7 @@ const defaultGrace = 10 * time.Second
 func newServe(s *streams) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use: "serve [flags]", Short: "Keep tasks in a directory and work on them", Long: serveLong,
+		Use: "serve [flags]", Short: "Keep tasks in a directory and run them", Long: serveLong,
 		Example: serveExamples, Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -106,33 +106,33 @@ func newServe(s *streams) *cobra.Command {
 
 func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, of one server at a time")
+	flags.StringVar(&f.dir, "dir", remote.DefaultDir, "keep everything in `DIR`, which one server at a time can use")
 	flags.StringVar(&f.store, "store", "",
 		"keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
 	flags.StringArrayVar(&f.groups, "group", nil,
 		"with --store, give queues a leader of their own: `NAME=QUEUE,QUEUE…`; the same at all servers")
 	flags.StringArrayVar(&f.groupStores, "group-store", nil, "keep the tasks of a group elsewhere: `NAME=URL`")
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
-	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "work on `QUEUE`; may be given several times")
+	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "run tasks of `QUEUE`; may be given several times")
 	flags.StringVar(&f.listen, "listen", "", "answer at `ADDRESS` too, as in 127.0.0.1:7117")
 	flags.StringVar(&f.nodeListen, "node-listen", "",
-		"with --store, answer the other servers at `ADDRESS` (default: a free port, by the way to the database)")
+		"with --store, answer the other servers at `ADDRESS` (default: a free port of the interface to the database)")
 	flags.StringVar(&f.nodeAddress, "node-address", "",
 		"with --store, the `ADDRESS` by which the other servers reach this one, if it differs")
 	flags.StringVar(&f.memory, "memory", "", "kill a command that has more than `SIZE` of memory")
 	flags.StringVar(&f.output, "output", "1M", "keep `SIZE` of what an attempt writes: its beginning and its end")
 	flags.StringVar(&f.logsMax, "logs", "1G", "keep `SIZE` of what all commands have written; the oldest goes first")
 	flags.StringVar(&f.minFree, "min-free", "128M", "refuse tasks while the disk has less than `SIZE` left")
-	secondsVar(flags, &f.grace, "grace", defaultGrace, "after the first signal, wait `TIME` for what runs")
+	secondsVar(flags, &f.grace, "grace", defaultGrace, "after the first signal, wait `TIME` for running commands")
 	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "`TIME` from SIGTERM to SIGKILL for a command")
 	flags.StringVar(&f.uploads, "uploads", "", "receive uploads into `DIR`")
 	flags.StringVar(&f.uploadsListen, "uploads-listen", "127.0.0.1:7118", "receive them at `ADDRESS`")
 	flags.StringVar(&f.uploadsRate, "uploads-rate", "", "receive at most `RATE` of all uploads together, as in 50MiB/s")
 	flags.IntVar(&f.uploadsJobs, "uploads-jobs", defaultReceive, "receive `N` requests at once; others wait")
 	flags.StringVar(&f.uploadsMax, "uploads-max-size", "", "refuse files of more than `SIZE`")
-	flags.StringVar(&f.uploadsQuota, "uploads-quota", "", "refuse what would make all unfinished files more than `SIZE`")
+	flags.StringVar(&f.uploadsQuota, "uploads-quota", "", "refuse uploads beyond `SIZE` for all unfinished files together")
 	flags.StringVar(&f.then, "then", "",
-		"submit `COMMAND` for sh -c, in this directory, for each received file, whose path is $1 in it")
+		"for each received file, submit `COMMAND`, run by sh -c in this directory with the file's path as $1")
 }
 
 // defaultReceive is how many uploads are received at once. One takes 256 KiB of memory.

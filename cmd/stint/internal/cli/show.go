@@ -108,7 +108,7 @@ func newStats(s *streams) *cobra.Command {
 	c := client{streams: s}
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count tasks and workers",
-		Long: "Count the tasks of each queue by their states, show the limits in force, and name the\nworkers that live.",
+		Long: "Count the tasks of each queue by their states, show the limits in force, and list the\nlive workers.",
 		Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {

@@ -17,18 +17,18 @@ import (
 )
 
 const storeCopyLong = `Copy all tasks of the store FROM to the empty store TO, with limits, schedules,
-results and what runs, and close FROM for good. From then on servers use TO; started
-with FROM, they refuse and name TO. So no task is lost and none runs twice.
+results and leases, and close FROM for good: servers that are started with FROM refuse,
+and name TO. So no task is lost and none runs twice.
 
 A store is the directory of a server (stint serve --dir), or the URL of a database
 server (stint serve --store), where --from-group and --to-group name a group of stint
-serve --group. A URL with a password belongs into an environment variable,
-because other users see the arguments of a process: env:NAME is the URL in NAME.
+serve --group. Set a URL with a password in an environment variable, because other users
+can see the arguments of a process: env:NAME is the URL in NAME.
 
-No server may use FROM or TO meanwhile: end them first, and what submits to FROM by
-pgstore.SubmitTx. A million tasks take some ten
-seconds. If the copy is interrupted, the same command completes it. The logs of commands
-stay in the directories of the servers that ran them.`
+No server may use FROM or TO meanwhile: end them first, and all programs that submit to
+FROM by pgstore.SubmitTx. A million tasks take about ten seconds. If the copy is
+interrupted, the same command completes it. The logs of commands stay in the directories
+of the servers that ran them.`
 
 const storeCopyExamples = `  stint store copy ./stint-data postgres://db.example.com/jobs
   STINT_STORE=redis://:secret@db.example.com stint store copy env:STINT_STORE ./stint-data`

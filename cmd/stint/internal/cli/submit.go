@@ -32,9 +32,10 @@ says so, unless -- precedes the command. After a command that is one word with s
 syntax, as in 'make | tee log', flags may follow as well.
 
 With --from, each line of a file is a task: a command as above, or, if the line begins
-with {, a task as JSON, whose fields are in docs/serve.md. The other flags are for all of
-them. Lines are submitted in batches, each as a whole, and IDs are printed when their
-tasks are durable. The first line that is refused ends it; the lines before it have been submitted.
+with {, a task as JSON, whose fields are in docs/serve.md. The other flags apply to all
+lines. Lines are submitted in batches, each as a whole, and IDs are printed when their
+tasks are durable. The first line that is refused ends the command; the lines before it
+have been submitted.
 
 Exit status: 0 if it was accepted, also if a task with this --unique existed already;
 125 for errors.`
@@ -51,7 +52,7 @@ const submitExamples = `  stint submit -- convert big.tif small.png
   # once, however often this is called; not before six in the morning
   stint submit --unique report-2026-11-21 --at 06:00 ./report.sh
 
-  # a command a line, many at a time; may be called again after a crash
+  # one command per line, many at a time; can be repeated after a crash
   stint submit --from commands.txt --unique-prefix import-7
   jq -c '{key: .tenant, command: {args: ["./import", .file]}}' jobs | stint submit --from -
 
@@ -106,7 +107,7 @@ func (f *submitFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unique, "unique", "", "submit nothing if there is a task with this `NAME`")
 	secondsVar(flags, &f.uniqueFor, "unique-for", 0, "keep the name for `TIME` at least, also if the task is forgotten")
 	flags.StringArrayVar(&f.after, "after", nil, "start when task `ID` has succeeded; may be given several times")
-	flags.StringArrayVar(&f.afterAny, "after-any", nil, "start when task `ID` is finished, in whatever way")
+	flags.StringArrayVar(&f.afterAny, "after-any", nil, "start when task `ID` is finished, whatever its outcome")
 	secondsVar(flags, &f.delay, "delay", 0, "start after `TIME`")
 	flags.StringVar(&f.at, "at", "", "start at `TIME`, as in 06:00, '2026-11-21 06:00' or 2026-11-21T06:00:00Z")
 	flags.StringVar(&f.deadline, "deadline", "", "give up if it has not started by `TIME`")
@@ -118,14 +119,14 @@ func (f *submitFlags) flags(flags *pflag.FlagSet) {
 func (f *submitFlags) taskFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.queue, "queue", "", "put it into `QUEUE` (default: default)")
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
-	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others, and may have limits")
+	flags.StringVar(&f.key, "key", "", "`KEY` of the task: keys take turns, and may have limits")
 	flags.StringVar(&f.group, "group", "", "run after the tasks of `GROUP` that were submitted before, one at a time")
 	secondsVar(flags, &f.timeout, "timeout", 0, "end an attempt after `TIME`; it has failed then")
-	flags.IntVar(&f.retries, "retries", 0, "try again up to `N` times if it fails (default: 0; of another --kind: 2)")
-	labelVar(flags, &f.labels, "`NAME=VALUE` to find it by; may be given several times")
+	flags.IntVar(&f.retries, "retries", 0, "try again up to `N` times if it fails (default: 0; 2 with --kind)")
+	labelVar(flags, &f.labels, "label `NAME=VALUE`, by which it can be found; may be given several times")
 	flags.StringVar(&f.dir, "dir", "", "run it in `DIR` (default: here)")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "set `NAME=VALUE` in its environment; NAME alone: as it is here")
-	flags.StringVar(&f.stdin, "stdin", "", "give it `FILE` as standard input, up to 1 MiB; - is that of this command")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "set `NAME=VALUE` in its environment; NAME alone: its value here")
+	flags.StringVar(&f.stdin, "stdin", "", "give it `FILE` as standard input, up to 1 MiB; - is that of submit")
 	flags.StringVar(&f.kind, "kind", serve.Kind, "submit a task of `KIND` for other workers, with --payload")
 	flags.StringVar(&f.payload, "payload", "", "`JSON` that is the task's payload")
 }

@@ -42,10 +42,10 @@ standard input, with --name. --to s3://BUCKET/PREFIX uploads to a bucket of an S
 instead, as PREFIX/NAME; two files of one NAME are refused.
 
 Each upload is a durable task in --dir. The same command, given again after Ctrl-C, kill -9
-or a power failure, continues what was interrupted, sends nothing twice that the server
-has, and skips files that it has uploaded within the last day; a file that has changed is
-sent again, and with --again every file. What other calls with the same --dir have left
-continues as well, but for standard input.
+or a power failure, continues interrupted uploads, sends nothing again that the server
+has, and skips files that were uploaded within the last day; a file that has changed is
+sent again, and with --again every file. Unfinished uploads of other calls with the same
+--dir continue as well, except standard input.
 
 While it runs, stint transfers shows the uploads from another terminal, and with
 --server DIR, pause, resume, cancel, retry, why and edit work on them as on all tasks: on
@@ -53,11 +53,11 @@ one by its ID, on all by --kind stint.upload. Calls with the same --dir share -j
 of the first one. Those with standard input or AWS keys in the environment need a --dir
 each.
 
-The tokens and passwords that a server wants do not belong into arguments, which other
-users see: --token-file sends the token in a file, which each request reads, as Authorization:
-Bearer, and --header-env NAME=VARIABLE sends a header with the value of an environment
-variable. For S3, the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a
-profile of ~/.aws/credentials.
+Tokens and passwords must not be in arguments, which other users can see: --token-file
+sends the token in a file, which each request reads, as Authorization: Bearer, and
+--header-env NAME=VARIABLE sends a header with the value of an environment variable. For
+S3, the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a profile of
+~/.aws/credentials.
 
 Exit status: 0 if all files have been sent, now or within the last day; the number of files
 that failed or were cancelled, and of directories that cannot be read, up to 100, 101 for
@@ -121,20 +121,20 @@ func (f *uploadFlags) register(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.jobs, "jobs", "j", jobs, "upload `N` files at once")
 	flags.StringVar(&f.rate, "rate", "", "send at most `RATE` of all files together, as in 5MiB/s")
 	flags.StringVar(&f.tier, "tier", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
-	flags.StringVar(&f.key, "key", "", "`KEY` that takes turns with others")
+	flags.StringVar(&f.key, "key", "", "`KEY` of the files: keys take turns")
 	flags.IntVar(&f.lanes, "lanes", 1, "send `N` parts of a file at once, if the server can join them")
 	flags.StringVar(&f.chunk, "chunk", "", fmt.Sprintf("send `SIZE` in each request, which is what an interruption "+
 		"costs at most (default: %dM; %dM of standard input)", transfer.DefaultChunkSize>>20, transfer.DefaultChunkSize>>21))
 	flags.BoolVar(&f.verify, "verify", false, "have the server compare the SHA-256 of each file, which is read once more")
 	flags.IntVar(&f.retries, "retries", retries, "try a file again up to `N` times, after the tries for each request")
-	flags.BoolVar(&f.again, "again", false, "send files again that have been sent, which are skipped otherwise")
+	flags.BoolVar(&f.again, "again", false, "also send files that were sent within the last day")
 	flags.StringVar(&f.name, "name", "", "call the file `NAME` at the server; for one file")
-	pairsVar(flags, &f.metadata, "metadata", "give the server `NAME=VALUE`, too")
+	pairsVar(flags, &f.metadata, "metadata", "send the metadata `NAME=VALUE` to the server")
 	pairsVar(flags, &f.headers, "header-env", "send a header with the value of a variable: `NAME=VARIABLE`")
 	flags.StringVar(&f.tokenFile, "token-file", "", "send the token in `FILE` as Authorization: Bearer")
 	flags.StringVar(&f.dir, "dir", uploadDir(), "keep the tasks in `DIR`")
 	flags.StringVar(&f.progress, "progress", string(progress.ModeAuto),
-		"show it as `MODE`: auto, bar, plain, json or none")
+		"show progress as `MODE`: auto, bar, plain, json or none")
 }
 
 // run is stint upload.

@@ -34,7 +34,7 @@ func newWait(s *streams) *cobra.Command {
 	f := waitFlags{client: client{streams: s}}
 	cmd := &cobra.Command{
 		Use: "wait [flags] ID...", Short: "Wait until tasks are finished", Long: waitLong + idHelp,
-		Example: "  stint wait $(stint submit make test) && echo well", Args: someTasks,
+		Example: "  stint wait $(stint submit make test) && echo passed", Args: someTasks,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.timeout < 0 {
 				return errors.New("--timeout is negative: give a time, as in 30s, or leave it out to wait without a limit")
