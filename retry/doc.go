@@ -4,8 +4,8 @@
 //
 // A Policy is a value, and its methods are pure: [Policy.Next] computes the next delay from
 // the number of the attempt, the delay before it and random bits that the caller gives; it
-// does not wait or read a clock. So a durable queue whose attempts are hours and processes apart uses the
-// same code as Do.
+// does not wait or read a clock. So a durable queue, whose attempts are hours apart and in
+// different processes, uses the same code as Do.
 //
 //	err := retry.Do(ctx, retry.Policy{}, func(ctx context.Context) error {
 //		return fetch(ctx, url)

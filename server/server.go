@@ -31,9 +31,9 @@
 // A client may call everything. By a Unix socket [Server.Serve] admits processes of
 // its own user, of root and of [Config.Users]; on systems other than Linux, every process
 // that can open the socket. At a TCP address it admits clients that have [Config.Token],
-// or every client if there is no token. At a TCP address, requests must name
-// localhost, a loopback address, or a name of [Config.Hosts] as their host. Requests that a browser makes for
-// the page of another site are refused: every call must name its program in the header
+// or every client if there is no token. At a TCP address, requests must name localhost, a
+// loopback address, or a name of [Config.Hosts] as their host. Requests that a browser makes
+// for the page of another site are refused: every call must name its program in the header
 // Stint-Client, which such pages cannot set.
 //
 // The size of a call is limited, and so is the time that a client has to send it and

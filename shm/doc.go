@@ -7,10 +7,10 @@
 //	defer region.Close()
 //	s := stint.New(4, stint.Config{Slots: region.Slots(0)})
 //
-// Now all processes with that scheduler together run at most 16 at a time, each
-// of them at most 4, and higher tiers of one go before lower tiers of another.
-// [Bucket] is a rate that processes share, for a [stint.Limiter], and [Mutex] a
-// lock. [Inspect] and [List] return the processes that share a region and what they hold,
+// Now all processes with such a scheduler together run at most 16 functions at a time, each of
+// them at most 4, and higher tiers of one process go before lower tiers of another.
+// [Bucket] is a rate that processes share, for a [stint.Limiter], and [Mutex] a lock that
+// they share. [Inspect] and [List] return the processes that share a region and what they hold,
 // without joining; [Remove] deletes a region that is not in use.
 //
 // # What is promised

@@ -1,5 +1,5 @@
 // Package transfer uploads files as durable tasks of a [queue.Queue]. An upload that is
-// interrupted, also by the end of its process, goes on where it was.
+// interrupted, also by the end of its process, continues where it was.
 //
 //	q := queue.New(store, queue.Config{})
 //	transfer.Handle(q, transfer.Config{})
@@ -29,8 +29,8 @@
 // parts of a file share, where the part begins, and the size of the file. A server that knows
 // the key can write the parts into one file, so that it copies nothing.
 //
-// Uploads to s3://BUCKET/PREFIX are multipart uploads of S3, with the same chunks, lanes, rates and
-// checkpoints: set [Config.S3], see package transfer/s3.
+// Uploads to s3://BUCKET/PREFIX are multipart uploads of S3, with the same chunks, lanes, rates
+// and checkpoints: set [Config.S3], see package transfer/s3.
 //
 // # Resuming
 //
@@ -42,10 +42,10 @@
 // is sent again in which case.
 //
 // Uploads are sent at least once: if the answer to the last request is lost, and the server
-// does not know the upload any more, the file is sent again. So is a file of one chunk whose process
-// was killed before its URL was written, unless the server recognizes the upload by the metadata key
-// stint-upload of its creation, as package transfer/receiver does. The value is a token: a hash of the
-// ID of the task, and of the size and time of modification of the file.
+// does not know the upload any more, the file is sent again. So is a file of one chunk whose
+// process was killed before its URL was written, unless the server recognizes the upload by the
+// metadata key stint-upload of its creation, as package transfer/receiver does. The value is a
+// token: a hash of the ID of the task, and of the size and modification time of the file.
 package transfer
 
 // The files:

@@ -8,13 +8,12 @@
 //
 // It speaks three protocols at the same path: tus 1.0.0
 // (https://tus.io/protocols/resumable-upload) with the extensions creation,
-// creation-with-upload, creation-defer-length, termination, checksum, expiration and
-// concatenation; the IETF draft "Resumable Uploads for HTTP"
+// creation-with-upload, creation-defer-length, termination, checksum, checksum-trailer,
+// expiration and concatenation; the IETF draft "Resumable Uploads for HTTP"
 // (draft-ietf-httpbis-resumable-upload, interop versions 8 and 6); and a plain one for
 // programs without a library, which sends chunks by PUT and merges them by one call. GET of
-// an upload's path reads the finished file, with ranges, as long as it is where and as it was
-// published. docs/receiver.md has the calls, with
-// the test that shows each.
+// an upload's path reads the finished file, with ranges, until the file is moved or changed.
+// docs/receiver.md has the calls, with the test that shows each.
 //
 // # Files
 //
@@ -29,9 +28,9 @@
 //
 // The journal says how far each upload has come. It is written after the data, without a
 // sync: a process that is killed loses at most 1 MiB of each upload, or all of a body that has
-// a checksum, and no byte that an answer has confirmed. When the machine has been started again, Open compares the data
-// with the CRC32C of each chunk in the journal, and an upload falls back to its first chunk
-// that the disk does not have. An upload that began shortly before a loss of power may be
+// a checksum, and no byte that an answer has confirmed. After a restart of the machine, Open
+// compares the data with the CRC32C of each chunk in the journal, and an upload continues at
+// its first chunk that the disk does not have. An upload that began shortly before a loss of power may be
 // unknown afterwards. A finished file is durable before its client gets the answer.
 // Leftovers that no journal names are removed at Open. An upload whose journal cannot be read
 // is logged, and kept under other names.
@@ -41,24 +40,23 @@
 // A request for an upload that another request writes takes it over: the connection of
 // the former is usually dead, and the server cannot know. The former request ends first,
 // with an answer 409 if its client still reads, and what it received is kept. So no upload
-// is ever locked. This also holds for HEAD, whose answer is therefore valid until
-// the next PATCH.
+// is ever locked. HEAD takes over too, so its answer is valid until the next PATCH.
 //
 // # Tokens
 //
-// A client that may lose the answer to a creation of tus, or be killed before it has kept it, chooses a
-// token for the file, 16 to 64 letters, digits, - and _ at random, and sends it as the metadata
-// "stint-upload". If an earlier creation had the same token and [Config.Key], a creation makes no upload: it
-// is answered with the earlier upload, unfinished or finished, as long as the receiver knows that upload, also
-// after a restart.
+// A client that may lose the answer to a creation of tus, or may be killed before it has
+// stored it, chooses a token for the file, 16 to 64 random letters, digits, - and _, and sends
+// it as the metadata "stint-upload". A second creation with the same token and [Config.Key]
+// makes no upload: its answer is the earlier upload, unfinished or finished, as long as the
+// receiver knows that upload, also after a restart.
 //
 // # Parts
 //
 // A client can send parts of a file at once, by partial uploads of tus. If it says where
 // each belongs, by the metadata "part-of", all are written to their places in one file and
 // the concatenation copies nothing. The value is the name of a group, the offset of the
-// part and the size of the whole file in bytes, separated by spaces. The client chooses the name:
-// 16 to 64 letters, digits, - and _ at random. Partial uploads without it are files of
+// part and the size of the whole file in bytes, separated by spaces. The client chooses the
+// name, 16 to 64 random letters, digits, - and _. Partial uploads without it are files of
 // their own: the concatenation appends them to the first by copy_file_range, which shares
 // the blocks on file systems that can (XFS, Btrfs), and copies them elsewhere; each is
 // removed when it is durable in the whole, so that the disk needs room for one more part.
@@ -66,8 +64,8 @@
 // # Limits
 //
 // [Config.Slots] and [Config.Rate] take the tier and the key of each request. A request
-// takes 256 KiB of memory while it receives. All IDs are 128 random bits; knowing an ID
-// is what gives access to an upload. The paths of the plain protocol are names, so mount
+// takes 256 KiB of memory while it receives. All IDs are 128 random bits; whoever knows an ID
+// has access to the upload. The paths of the plain protocol are names, so mount
 // the receiver behind an access check if those matter.
 package receiver
 
