@@ -2,11 +2,14 @@
 // or Redis, back, or from one server to the next, with queues, settings, schedules, results
 // and reservations.
 //
-//	n, err := relocate.Move(ctx, filestore.Place("stint-data/store", filestore.Config{}),
-//		pgstore.Place("postgres://db.example.com/app", pgstore.Config{}))
+//	from, err := filestore.Place("stint-data/store", filestore.Config{})
+//	...
+//	to, err := pgstore.Place("postgres://db.example.com/app", pgstore.Config{})
+//	...
+//	n, err := relocate.Move(ctx, from, to)
 //
-// At each time at most one of the two stores can be opened, so nothing runs twice: the old
-// one refuses to open for ever, with an error that names the new one.
+// At any time at most one of the two stores can be opened, so nothing runs twice: the old
+// store can never be opened again, and its error names the new one.
 package relocate
 
 // The files:
