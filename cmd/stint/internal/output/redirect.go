@@ -3,8 +3,8 @@ package output
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -28,7 +28,8 @@ func (d *Directories) Redirect(path string) (*Redirect, error) {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 		}
 		r.plain = !info.Mode().IsRegular()
-		// The target of a symbolic link is replaced, not the link.
+		// The target of a symbolic link is replaced, not the link. A link without a target
+		// is replaced itself.
 		if r.path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, err
 		}
@@ -63,22 +64,15 @@ func (r *Redirect) open() (err error) {
 func createTemporary(path string) (*os.File, string, error) {
 	name := temporaryName(path)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		// Left behind by a killed process with the same process ID.
-		if err := os.Remove(name); err != nil {
-			return nil, "", err
-		}
-		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	}
 	return f, name, err
 }
 
-// temporaryName returns a name beside path. It is short, so that it is valid wherever the
-// name of path is. It is not unique: two jobs with the same output at the same time would
-// collide, which is an error of their commands.
+// temporaryName returns a new name beside path. It is short, so that it is valid wherever
+// the name of path is, and random: jobs of this run and of others, in other containers
+// too, may have the same path.
 func temporaryName(path string) string {
-	dir, name := filepath.Split(path)
-	return fmt.Sprintf("%s.stint%d-%08x", dir, os.Getpid(), crc32.ChecksumIEEE([]byte(name)))
+	dir, _ := filepath.Split(path)
+	return fmt.Sprintf("%s.stint%016x", dir, rand.Uint64())
 }
 
 // File returns the file that the job writes to.
@@ -111,9 +105,6 @@ func (r *Redirect) name() error {
 		}
 		// A link cannot replace a file. A rename can, but needs a name to start from.
 		name := temporaryName(r.path)
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 		if err := link(r.file, name); err != nil {
 			return err
 		}

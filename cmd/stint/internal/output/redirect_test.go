@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -139,5 +140,60 @@ func TestRedirect_NameIsNotDurable(t *testing.T) {
 	}
 	if err := r.Commit(true); !errors.Is(err, broken) {
 		t.Errorf("Commit: %v", err)
+	}
+}
+
+// Jobs may have the same name for their output: none fails, and the file has the whole
+// output of one of them, also if they end together.
+func TestRedirect_SameName(t *testing.T) {
+	dir := t.TempDir()
+	dirs, path := output.NewDirectories(nil), filepath.Join(dir, "out")
+	var jobs sync.WaitGroup
+	for range 16 {
+		jobs.Go(func() {
+			for range 50 {
+				if err := writeOutput(dirs, path, "whole"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	jobs.Wait()
+	if b, err := os.ReadFile(path); string(b) != "whole" {
+		t.Errorf("the file has %q, %v", b, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// writeOutput is a job that writes text to its redirected output and succeeds.
+func writeOutput(dirs *output.Directories, path, text string) error {
+	r, err := dirs.Redirect(path)
+	if err != nil {
+		return err
+	}
+	defer r.Discard()
+	if _, err := r.File().WriteString(text); err != nil {
+		return err
+	}
+	return r.Commit(false)
+}
+
+// On a file system without unnamed files, outputs of the same name do not remove each
+// other's temporary file.
+func TestRedirect_SameTemporary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	for range 2 {
+		f, name, err := output.CreateTemporary(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		defer func() {
+			if _, err := os.Stat(name); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
 }

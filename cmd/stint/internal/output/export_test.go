@@ -1,0 +1,4 @@
+package output
+
+// CreateTemporary calls createTemporary.
+var CreateTemporary = createTemporary
