@@ -3,6 +3,7 @@ package run
 import (
 	"time"
 
+	"github.com/stintgo/stint/cmd/stint/internal/halt"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/retry"
@@ -27,6 +28,16 @@ func RetryWhileStopping() (again bool, counted int64) {
 	r.backoff.close(func(*job) {})
 	again = r.retry(&attempt{job: &job{attempts: 1}})
 	return again, meter.Snapshot().Retried
+}
+
+// HaltStatus returns the status of a run in which two jobs end at the same time: slow is
+// counted before fast, and looks at the halt rule after it.
+func HaltStatus(rule halt.Rule, slow, fast proc.Status) *proc.Status {
+	r := &Run{cfg: &Config{Halt: rule, Meter: &progress.Meter{}}, stop: newStopper()}
+	r.cfg.Meter.End(slow == proc.Status{})
+	r.count(&job{text: "fast"}, &fast, "")
+	r.noteHalt(&slow)
+	return r.halted
 }
 
 // Changed calls changed.

@@ -103,8 +103,8 @@ func (r *Redirection) target(job *template.Job) (string, error) {
 type Outcome struct {
 	Failed int            // including jobs whose input was invalid
 	Signal syscall.Signal // that ended the run, or 0
-	// Halted is the status of the job that met a halt rule which counts successes, or one
-	// failure; otherwise nil.
+	// Halted is the exit status if a halt rule decides it: success if enough jobs have
+	// succeeded, and that of the failed job if the rule counts one failure; otherwise nil.
 	Halted *proc.Status
 	// Err is the error of the run itself that ended it: the output or the job log cannot
 	// be written, or the input cannot be read.

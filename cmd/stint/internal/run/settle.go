@@ -148,12 +148,17 @@ func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, brief(text))
 }
 
-// noteHalt stores the status of the job that halts the run, if it is that of the run.
+// noteHalt stores the exit status of the run, if the halt rule decides it: success if the
+// rule counts successes, and that of the failed job if it counts one failure. A job that
+// has succeeded can see such a rule met before the failed job itself does.
 func (r *Run) noteHalt(status *proc.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rule := r.cfg.Halt
-	if r.halted == nil && (rule.What == halt.Success || rule.What == halt.Fail && rule.Count == 1) {
+	switch rule := r.cfg.Halt; {
+	case r.halted != nil:
+	case rule.What == halt.Success:
+		r.halted = &proc.Status{}
+	case rule.What == halt.Fail && rule.Count == 1 && *status != proc.Status{}:
 		r.halted = status
 	}
 }
