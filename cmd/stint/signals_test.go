@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,67 @@ func TestSignals_SecondKills(t *testing.T) {
 	}
 	if status := finish(t, cmd); status != 128+int(syscall.SIGINT) {
 		t.Errorf("exit status %d", status)
+	}
+}
+
+// Output that nobody reads, and a named pipe without a reader, keep stint from ending
+// after the second signal; a third ends it.
+func TestSignals_ThirdEnds(t *testing.T) {
+	for name, row := range map[string]struct {
+		flags  []string
+		script string // of jobs 1, 2 and 3; the last that runs writes a line to {EV}
+		first  bool   // the output is written after the first signal
+	}{
+		"named pipe": {flags: []string{"-j2", "--stdout", "{}"}, script: "[ {} = 1 ] || echo > {EV}"},
+		"output":     {flags: []string{"-j1"}, script: "echo {} > {EV}; head -c 1000000 /dev/zero"},
+		"ordered output": {
+			flags: []string{"-j2", "-k"}, first: true,
+			script: "case {} in 1) exec sleep 1000;; 2) head -c 1000000 /dev/zero;; 3) echo > {EV};; esac",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pipe := fifo(t)
+			ev := events(t, pipe)
+			args := append([]string{"run", "--progress", "none"}, row.flags...)
+			args = append(args, strings.ReplaceAll(row.script, "{EV}", pipe), ":::", "1", "2", "3")
+			cmd := command(t, args...)
+			if err := syscall.Mkfifo(filepath.Join(cmd.Dir, "1"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd.Stdout, cmd.Stderr = w, w
+			start(t, cmd)
+			w.Close()
+			ev.next()
+			signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
+			if row.first {
+				sendAll(t, cmd, signals[:1])
+				signals = signals[1:]
+			}
+			for name != "named pipe" && unread(t, r) < 1<<14 { // in the middle of 1 MB
+				runtime.Gosched()
+			}
+			sendAll(t, cmd, signals)
+			// Of signals that are pending together any may be the first.
+			if status := finish(t, cmd); status != 143 && status != 130 && status != 129 {
+				t.Errorf("exit status %d", status)
+			}
+		})
+	}
+}
+
+// sendAll sends different signals, so that none of them is merged with another one that is
+// pending.
+func sendAll(t *testing.T, cmd *exec.Cmd, signals []syscall.Signal) {
+	t.Helper()
+	for _, sig := range signals {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -192,10 +192,13 @@ func (r *runner) do() run.Outcome {
 		}
 	}
 	r.cfg.Signal = signals
+	r.cfg.Die = func(sig syscall.Signal) { _ = dieBy(sig) }
 	ctx, cancel := context.WithCancel(context.Background())
 	var reporting sync.WaitGroup
 	reporting.Go(func() { r.reporter.Run(ctx) })
 	outcome := run.Do(&r.cfg)
+	// What is left to write may wait for a reader for ever: these signals end that.
+	signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	cancel()
 	reporting.Wait()
 	return outcome

@@ -77,6 +77,8 @@ type Config struct {
 	Trace  bool             // write each command to Say before it starts
 	Say    func(msg string) // reports a message of one line to the user
 	Signal <-chan os.Signal // signals to this process
+	// Die ends this process by a signal, without waiting for anything.
+	Die func(syscall.Signal)
 }
 
 // Redirection is the name of a file, which may be different for each job.
@@ -138,7 +140,8 @@ type Run struct {
 
 	jobs sync.WaitGroup // jobs that were read and are not done
 
-	stopNoted sync.Once // reports the first job that the terminal has stopped
+	stopNoted sync.Once      // reports the first job that the terminal has stopped
+	saying    sync.WaitGroup // a message that may wait for a reader of standard error
 
 	mu     sync.Mutex
 	first  string       // guarded by mu
@@ -211,9 +214,11 @@ func SpareProcessor() {
 }
 
 func (r *Run) run() Outcome {
+	handling, handled := context.WithCancel(context.Background())
+	var handler sync.WaitGroup
+	handler.Go(func() { r.signals(handling) })
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
-	background.Go(func() { r.signals(ctx) })
 	background.Go(func() { r.watchJobsFile(ctx) })
 	background.Go(func() { r.enforce(ctx) })
 	background.Go(func() { r.watchSink(ctx) })
@@ -224,6 +229,9 @@ func (r *Run) run() Outcome {
 	background.Wait()
 	r.stop.fail(readErr)
 	r.stop.fail(r.printer.Flush())
+	r.saying.Wait()
+	handled()
+	handler.Wait()
 	return r.outcome()
 }
 

@@ -44,11 +44,22 @@ func (r *Run) act(sig syscall.Signal) {
 		r.suspend()
 	case syscall.SIGPIPE, syscall.SIGXFSZ:
 	default:
-		if !r.stop.interrupt(sig) {
-			r.registry.end(syscall.SIGKILL)
-			return
-		}
-		r.sayWaiting(sig)
+		r.interrupt(sig)
+	}
+}
+
+// interrupt ends the run: a first signal is passed on to the jobs, a second kills them. A
+// third ends this process, which may be waiting for a reader of its output, or for the
+// other end of a named pipe.
+func (r *Run) interrupt(sig syscall.Signal) {
+	switch r.stop.interrupt(sig) {
+	case 1:
+		r.saying.Go(func() { r.sayWaiting(sig) })
+	case 2:
+		r.registry.end(syscall.SIGKILL)
+	default:
+		first, _ := r.stop.why()
+		r.cfg.Die(first)
 	}
 }
 

@@ -19,6 +19,7 @@ type stopper struct {
 	mu        sync.Mutex
 	err       error          // the first failure; guarded by mu
 	signal    syscall.Signal // the first signal; guarded by mu
+	signals   int            // guarded by mu
 	endSignal syscall.Signal // sent to end the jobs; guarded by mu
 }
 
@@ -44,17 +45,17 @@ func (s *stopper) fail(err error) {
 	s.end(syscall.SIGTERM, err)
 }
 
-// interrupt ends the run because of a signal to this process, and reports whether it was
-// the first signal.
-func (s *stopper) interrupt(sig syscall.Signal) (first bool) {
+// interrupt ends the run because of a signal to this process, and returns how many signals
+// there have been.
+func (s *stopper) interrupt(sig syscall.Signal) (signals int) {
 	s.mu.Lock()
-	first = s.signal == 0
-	if first {
+	if s.signals++; s.signals == 1 {
 		s.signal = sig
 	}
+	signals = s.signals
 	s.mu.Unlock()
 	s.end(sig, errors.New(sig.String()))
-	return first
+	return signals
 }
 
 // drain starts no more jobs; running jobs continue.
