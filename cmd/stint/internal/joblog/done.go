@@ -23,7 +23,8 @@ const (
 	// command is an error.
 	MatchSeq Match = iota
 	// MatchCommand compares the command, at any position. A command that the list
-	// contains n times is done when the log has it n times.
+	// contains n times is done when the log has it n times; a line after a failure with
+	// the same number and command is that job's next attempt.
 	MatchCommand
 )
 
@@ -43,7 +44,8 @@ type doneSet struct {
 
 type entry struct {
 	hash   uint64
-	failed bool
+	failed bool  // by the last line
+	ok     int32 // lines of success; under MatchCommand each is a job of its own
 }
 
 func newDoneSet(match Match) *doneSet {
@@ -106,22 +108,30 @@ func (d *doneSet) readLine(line []byte, n int) error {
 		return fmt.Errorf("line %d: %w", n, err)
 	}
 	// A job that failed and was run again has several lines; the last one counts.
-	e := entry{hash: maphash.Bytes(d.seed, p.command), failed: p.failed}
-	d.jobs[d.key(p.seq, e.hash)] = e
+	hash := maphash.Bytes(d.seed, p.command)
+	k := d.key(p.seq, hash)
+	e := entry{hash: hash, failed: p.failed, ok: d.jobs[k].ok}
+	if !p.failed {
+		e.ok++
+	}
+	d.jobs[k] = e
 	return nil
 }
 
 // prepare is called once after reading. If failed jobs are to run again, it removes them.
 func (d *doneSet) prepare(again bool) {
-	if again {
-		maps.DeleteFunc(d.jobs, func(_ key, e entry) bool { return e.failed })
-	}
 	if d.match != MatchCommand {
+		if again {
+			maps.DeleteFunc(d.jobs, func(_ key, e entry) bool { return e.failed })
+		}
 		return
 	}
 	d.counts = make(map[uint64]int, len(d.jobs))
 	for _, e := range d.jobs {
-		d.counts[e.hash]++
+		d.counts[e.hash] += int(e.ok)
+		if e.failed && !again {
+			d.counts[e.hash]++
+		}
 	}
 }
 

@@ -131,6 +131,44 @@ func TestDone_ByCommandCountsRepeats(t *testing.T) {
 	}
 }
 
+// Of two jobs with the same command the second may be logged first. A resumed run then
+// logs its number again, and the run after that has nothing left to do.
+func TestDone_ByCommandConverges(t *testing.T) {
+	failed := joblog.Record{Seq: 2, Command: "x", Exit: 1}
+	ok := joblog.Record{Seq: 2, Command: "x"}
+	for _, row := range []struct {
+		log   []joblog.Record
+		again bool
+		done  int
+	}{
+		{[]joblog.Record{ok}, false, 1},
+		{[]joblog.Record{ok, ok}, false, 2},
+		{[]joblog.Record{ok, ok}, true, 2},
+		{[]joblog.Record{failed, ok}, false, 1},
+		{[]joblog.Record{failed, ok}, true, 1},
+		{[]joblog.Record{failed, ok, ok}, true, 2},
+		{[]joblog.Record{ok, failed}, false, 2},
+		{[]joblog.Record{ok, failed}, true, 1},
+		{[]joblog.Record{failed, failed}, true, 0},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		write(t, path, row.log...)
+		l := open(t, path, joblog.Config{Resume: true, Failed: row.again, Match: joblog.MatchCommand})
+		got := 0
+		for seq := 1; seq <= 3; seq++ {
+			if done, err := l.Done(seq, "x"); err != nil {
+				t.Fatal(err)
+			} else if done {
+				got++
+			}
+		}
+		if got != row.done {
+			t.Errorf("%+v: %d are done, want %d", row, got, row.done)
+		}
+		l.Close()
+	}
+}
+
 // A log cut at any byte opens again, has lost at most the line that was cut, and
 // continues as a valid log.
 func TestOpen_TornAtEveryByte(t *testing.T) {
