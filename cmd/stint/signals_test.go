@@ -123,6 +123,32 @@ func TestSignals_ThirdEnds(t *testing.T) {
 	}
 }
 
+// An error of the output is reported, too, if a signal ends the run.
+func TestSignals_OutputFails(t *testing.T) {
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	cmd := command(t, "run", "-n0", "trap 'echo last words; kill $!; exit 0' TERM; sleep 1000 & echo started > "+pipe+
+		"; wait", ":::", "a")
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = full, &stderr
+	start(t, cmd)
+	ev.next()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit status %d", status)
+	}
+	if !strings.Contains(stderr.String(), "no space left on device") {
+		t.Errorf("standard error is\n%s", stderr.String())
+	}
+}
+
 // sendAll sends different signals, so that none of them is merged with another one that is
 // pending.
 func sendAll(t *testing.T, cmd *exec.Cmd, signals []syscall.Signal) {

@@ -218,6 +218,9 @@ func (r *runner) summarise(o *run.Outcome, quiet bool) {
 		r.say(fmt.Sprintf("%d of %d jobs failed; first: %s", o.Failed, s.Succeeded+s.Failed, o.First))
 	}
 	if o.Signal != 0 {
+		if o.Err != nil && !errors.Is(o.Err, syscall.EPIPE) {
+			r.say(o.Err.Error()) // the signal decides the exit status
+		}
 		r.say(fmt.Sprintf("stopped by %v: %d jobs done, %d read and not done%s", o.Signal, s.Done(), o.Left, r.hint()))
 	} else if o.Err == nil && o.Left > 0 && !quiet {
 		r.say(fmt.Sprintf("stopped by --halt: %d jobs done, %d read and not done%s", s.Done(), o.Left, r.hint()))
