@@ -31,8 +31,10 @@
 //
 // # No sandbox
 //
-// A process may do everything that its user may. A process that starts a session of its
-// own (setsid) leaves the group: it is neither counted nor killed.
+// A process may do everything that its user may. A process that leaves the group is neither
+// counted nor killed: one that starts a session of its own (setsid) or makes a group of its
+// own (setpgid), as timeout(1) does unless it has the flag --foreground, and a shell after
+// set -m for each of its jobs. It may run beside the next attempt.
 //
 // # Systems
 //
