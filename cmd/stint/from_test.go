@@ -3,11 +3,13 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -178,6 +180,33 @@ func TestC1_SubmitFromAStream(t *testing.T) {
 	}
 	if status := finish(t, cmd); status != 0 {
 		t.Errorf("it ends with %d", status)
+	}
+	s.stop()
+}
+
+// A signal ends the command while it waits for more lines; it says what has been submitted.
+func TestC1_SubmitFromEndsByASignal(t *testing.T) {
+	s := serve(t)
+	cmd := s.command("submit", "--from", "-")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := startLines(t, cmd)
+	if _, err := io.WriteString(in, "echo 1\necho 2\n"); err != nil {
+		t.Fatal(err)
+	}
+	out.next()
+	out.next()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	status := finish(t, cmd)
+	const says = "(the 2 tasks before it have been submitted, and none after it; give --unique-prefix"
+	if status != 130 || !strings.Contains(stderr.String(), says) {
+		t.Errorf("it ends with %d, and says %q", status, stderr.String())
 	}
 	s.stop()
 }

@@ -3,10 +3,15 @@
 package main_test
 
 import (
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,6 +67,54 @@ func TestC1_SubmitLimitsStandardInput(t *testing.T) {
 	r.want(t, "", "have the command read a file, as in 'sort < FILE'", 125)
 	r = runCmd(t, s.command("submit", "wc -c", "--stdin", "-"), strings.Repeat("x", most+1))
 	r.want(t, "", "--stdin -: it is longer than 1048576 bytes", 125)
+	s.stop()
+}
+
+// Standard input that does not end, and an output that is not read, do not keep signals from
+// ending a command.
+func TestC1_SignalsEndBlockedClients(t *testing.T) {
+	s := serve(t)
+	id := s.submit("yes | head -c 1000000")
+	s.stint("wait", id).want(t, "", "", 0)
+	pipe := fifo(t)
+	for _, args := range [][]string{{"--stdin", "-"}, {"--stdin", pipe}} {
+		cmd := s.command(append(append([]string{"submit"}, args...), "cat")...)
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, cmd)
+		if args[1] == pipe {
+			if stdin, err = os.OpenFile(pipe, os.O_WRONLY, 0); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { stdin.Close() })
+		}
+		if _, err := stdin.Write(make([]byte, 100_000)); err != nil { // more than a pipe holds: it is being read
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if status := finish(t, cmd); status != 143 {
+			t.Errorf("submit %q ends with %d", args, status)
+		}
+	}
+	logs := s.command("logs", id)
+	startLines(t, logs).next() // it is printing, and nothing reads the rest
+	var ended atomic.Bool
+	var signals sync.WaitGroup
+	signals.Go(func() {
+		for !ended.Load() { // signals that are pending together are one
+			_ = logs.Process.Signal(syscall.SIGTERM)
+			runtime.Gosched()
+		}
+	})
+	if _, err := logs.Process.Wait(); err != nil { // cmd.Wait would close the output
+		t.Error(err)
+	}
+	ended.Store(true)
+	signals.Wait()
 	s.stop()
 }
 

@@ -101,7 +101,7 @@ func (c *client) where() string {
 	return cmp.Or(c.address, os.Getenv(serverEnv), c.fallback, remote.DefaultDir)
 }
 
-// with calls do with the server. Ctrl-C cancels its context.
+// with calls do with the server. Ctrl-C cancels its context; a second one ends the process.
 func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Server) error) error {
 	address := c.where()
 	cfg, err := c.config()
@@ -117,6 +117,7 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process, whatever blocks it
 	err = do(ctx, server)
 	if err == nil || ctx.Err() == nil {
 		return errors.Join(c.explain(err, address), server.Close())

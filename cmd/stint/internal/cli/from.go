@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/queue"
 )
@@ -22,9 +24,11 @@ const (
 // bulk submits the tasks of many lines.
 type bulk struct {
 	*submitFlags
-	server   *remote.Server
+	lines    taskLines
+	in       *os.File
 	name     string // of the input, for messages
 	out      *bufio.Writer
+	server   *remote.Server
 	tasks    int // submitted, or existing already
 	existing int // of them, existing already
 }
@@ -36,49 +40,80 @@ type lineReceipt struct {
 }
 
 // submitFrom submits a task for each line of --from.
-func (f *submitFlags) submitFrom(ctx context.Context, server *remote.Server, args []string) (err error) {
-	if err := f.checkFrom(args); err != nil {
+func (f *submitFlags) submitFrom(cmd *cobra.Command, args []string) error {
+	b, err := f.newBulk(args)
+	if err != nil {
 		return err
+	}
+	defer b.close()
+	return f.with(cmd, b.run)
+}
+
+// newBulk opens the file of --from. It is called before with catches signals, because the open of a
+// pipe may block for ever.
+func (f *submitFlags) newBulk(args []string) (*bulk, error) {
+	if err := f.checkFrom(args); err != nil {
+		return nil, err
 	}
 	spec, err := f.asked()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !f.retriesSet {
 		spec.MaxAttempts = 0 // the default depends on the kind
 	}
-	if err := f.comesAfter(ctx, server, &spec); err != nil {
-		return err
-	}
-	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
-		return err
-	}
 	env, err := f.environment()
 	if err != nil {
+		return nil, err
+	}
+	b := &bulk{submitFlags: f, in: f.in, name: "standard input", out: bufio.NewWriter(f.out)}
+	b.lines = taskLines{base: spec, delay: f.delay, env: env, dir: f.dir, uniquePrefix: f.uniquePrefix}
+	if f.from != "-" {
+		b.name = f.from
+		if b.in, err = os.Open(f.from); err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// close closes the file of --from, which was only read.
+func (b *bulk) close() {
+	if b.in != b.submitFlags.in {
+		_ = b.in.Close()
+	}
+}
+
+// run submits the tasks. If a signal ends it, it prints how many have been submitted.
+func (b *bulk) run(ctx context.Context, server *remote.Server) error {
+	b.server = server
+	if err := b.comesAfter(ctx, server, &b.lines.base); err != nil {
 		return err
 	}
-	file, name := f.in, "standard input"
-	if f.from != "-" {
-		name = f.from
-		if file, err = os.Open(f.from); err != nil {
-			return fmt.Errorf("--from: %w", err)
-		}
-		defer file.Close() //nolint:errcheck // only read
+	if err := b.warnUnknownQueue(ctx, server, b.queue); err != nil {
+		return err
 	}
-	b := &bulk{submitFlags: f, server: server, name: name, out: bufio.NewWriter(f.out)}
-	lines := taskLines{base: spec, delay: f.delay, env: env, dir: f.dir, uniquePrefix: f.uniquePrefix}
-	ctx, stop := context.WithCancel(ctx)
+	err := b.submitLines(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil: // with prints no error then
+		printTo(b.err, "stint: %s\n", plainText(err))
+	case err == nil && b.existing > 0:
+		printTo(b.err, "stint: %d of the %d tasks existed already, with the same unique name\n", b.existing, b.tasks)
+	}
+	return err
+}
+
+// submitLines submits the lines until one is refused or ctx ends.
+func (b *bulk) submitLines(ctx context.Context) error {
+	lines, stop := context.WithCancel(ctx)
 	defer stop()
-	for batch := range inBatches(ctx, lines.read(ctx, file)) {
+	for batch := range inBatches(lines, b.lines.read(lines, b.in)) {
 		if err := b.submit(ctx, batch); err != nil {
 			return b.stopped(err)
 		}
 	}
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	if b.existing > 0 {
-		printTo(f.err, "stint: %d of the %d tasks existed already, with the same unique name\n", b.existing, b.tasks)
+	if ctx.Err() != nil {
+		return b.stopped(context.Cause(ctx))
 	}
 	return nil
 }

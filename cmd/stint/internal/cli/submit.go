@@ -87,11 +87,16 @@ func newSubmit(s *streams) *cobra.Command {
 			}
 			warnOwnFlags(f.err, cmd, args)
 			f.retriesSet = cmd.Flags().Changed("retries")
+			if f.from != "" {
+				return f.submitFrom(cmd, args)
+			}
+			// The input is read before with catches signals, because a read may block for ever.
+			spec, err := f.spec(args)
+			if err != nil {
+				return err
+			}
 			return f.with(cmd, func(ctx context.Context, server *remote.Server) error {
-				if f.from != "" {
-					return f.submitFrom(ctx, server, args)
-				}
-				return f.submit(ctx, server, args)
+				return f.submit(ctx, server, spec)
 			})
 		},
 	}
@@ -139,17 +144,7 @@ func tiers() (names []string) {
 }
 
 // submit submits the task.
-func (f *submitFlags) submit(ctx context.Context, server *remote.Server, args []string) error {
-	if f.uniquePrefix != "" {
-		return errors.New("--unique-prefix is for the lines of --from: for one command, give --unique")
-	}
-	if f.uniqueFor != 0 && f.unique == "" {
-		return errors.New("--unique-for says how long the name of --unique is kept: give that, too")
-	}
-	spec, err := f.spec(args)
-	if err != nil {
-		return err
-	}
+func (f *submitFlags) submit(ctx context.Context, server *remote.Server, spec queue.Spec) error {
 	if err := f.comesAfter(ctx, server, &spec); err != nil {
 		return err
 	}
@@ -200,6 +195,12 @@ func (f *submitFlags) comesAfter(ctx context.Context, server *remote.Server, spe
 // spec returns the task that the flags and the command describe. It reports every
 // problem.
 func (f *submitFlags) spec(args []string) (queue.Spec, error) {
+	switch {
+	case f.uniquePrefix != "":
+		return queue.Spec{}, errors.New("--unique-prefix is for the lines of --from: for one command, give --unique")
+	case f.uniqueFor != 0 && f.unique == "":
+		return queue.Spec{}, errors.New("--unique-for says how long the name of --unique is kept: give that, too")
+	}
 	spec, err := f.asked()
 	payload, payloadErr := f.payloadOf(args)
 	spec.Payload = payload
