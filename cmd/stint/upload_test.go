@@ -441,6 +441,30 @@ func TestE2_QueuedInputIsPaused(t *testing.T) {
 	r.has("input", input)
 }
 
+// A signal ends an upload of a standard input that does not end.
+func TestE2_SignalEndsUploadOfSilentInput(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	cmd := r.uploads("-", "--name", "input")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	if _, err := in.Write(make([]byte, 100_000)); err != nil { // more than a pipe holds: it is being read
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 143 || !strings.Contains(stderr.String(), "stint: 1 unfinished: ") {
+		t.Errorf("it ends with %d, and says %q", status, stderr.String())
+	}
+	r.stop()
+}
+
 // An upload that was cancelled and retried counts as what it has become in the end. One of
 // standard input cannot be read again after a pause, which ends it.
 func TestE2_LastStateOfAnUploadCounts(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	stint "github.com/stintgo/stint"
+	"github.com/stintgo/stint/cmd/stint/internal/input"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
@@ -148,8 +149,20 @@ func (f *uploadFlags) run(args []string) error {
 		by, _ := sig.(syscall.Signal)
 		ended <- by
 	})
-	sum, err := upload.Run(end.soon, cfg)
-	if err != nil {
+	if cfg.Serve.Transfer.Input != nil {
+		in, stop, err := input.Interruptible(end.soon, f.in)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		cfg.Serve.Transfer.Input = in
+	}
+	sum, err := upload.Run(end.soon, end.now, cfg)
+	switch {
+	case errors.Is(err, serve.ErrForced):
+		printTo(f.err, "stint: stopped at once: the same command continues, but for standard input\n")
+		return dieBy(<-end.last)
+	case err != nil:
 		return fmt.Errorf("upload: %w", err)
 	}
 	cancelled := ""

@@ -64,12 +64,13 @@ var errBusy = errors.New("another process works on the uploads in this directory
 
 // Run adds uploads that are not known yet, and follows all until they are finished or ctx
 // ends. An upload is known if the same version of the same file was added for the same
-// server before: it continues, or is skipped if it has succeeded.
-func Run(ctx context.Context, cfg Config) (sum Sum, err error) {
+// server before: it continues, or is skipped if it has succeeded. If force ends, Run waits for
+// nothing, and returns [serve.ErrForced] if this process is the server.
+func Run(ctx, force context.Context, cfg Config) (sum Sum, err error) {
 	defer func() { cfg.Show.End(sum, err) }()
 	run := &follower{cfg: &cfg, mine: make(map[queue.ID]*queue.NewTask), failed: make(map[queue.ID]*int)}
 	for {
-		sum, err = run.once(ctx)
+		sum, err = run.once(ctx, force)
 		// The process that has served has ended: another one, perhaps this one, goes on.
 		if err == nil || !errors.Is(err, errServerGone) || ctx.Err() != nil {
 			return sum, err
@@ -78,13 +79,13 @@ func Run(ctx context.Context, cfg Config) (sum Sum, err error) {
 }
 
 // once serves the directory, or finds the server of it, and follows the uploads there.
-func (f *follower) once(ctx context.Context) (Sum, error) {
+func (f *follower) once(ctx, force context.Context) (Sum, error) {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	cfg := f.cfg.Serve
 	cfg.Ready = func([]string) { close(ready) }
-	go func() { ended <- serve.Run(serving, context.Background(), cfg) }()
+	go func() { ended <- serve.Run(serving, force, cfg) }()
 	own := true
 	select {
 	case <-ready:

@@ -22,6 +22,7 @@ import (
 	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/transfer"
+	"github.com/stintgo/stint/transfer/receiver"
 )
 
 // Only a connection that broke or could not be made says that the server has ended: after any
@@ -80,6 +81,19 @@ func (c *endsAt) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
+// configIn returns the configuration of a Run that serves a directory by itself.
+func configIn(t *testing.T, dir string) upload.Config {
+	return upload.Config{
+		Serve: serve.Config{
+			Dir: filepath.Join(dir, "tasks"), Jobs: 1, Queues: []string{queue.DefaultQueue}, Grace: 1, Patience: 1,
+			Logger: slog.New(slog.DiscardHandler), Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler)},
+		},
+		Remote:  remote.Config{Timeout: time.Minute},
+		Options: queue.Options{MaxAttempts: 1},
+		Show:    upload.Notes{W: t.Output()},
+	}
+}
+
 // A Run that is asked to end, at whatever step, has no error, and says that its uploads are left.
 func TestE2_RunEndsAtAnyStep(t *testing.T) {
 	t.Parallel()
@@ -90,22 +104,50 @@ func TestE2_RunEndsAtAnyStep(t *testing.T) {
 	}
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer silent.Close()
-	cfg := upload.Config{
-		Serve: serve.Config{
-			Dir: filepath.Join(dir, "tasks"), Jobs: 1, Queues: []string{queue.DefaultQueue}, Grace: 1, Patience: 1,
-			Logger: slog.New(slog.DiscardHandler), Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler)},
-		},
-		Remote:  remote.Config{Timeout: time.Minute},
-		Options: queue.Options{MaxAttempts: 1},
-		Uploads: []transfer.Upload{{Path: file, To: silent.URL}},
-		Show:    upload.Notes{W: t.Output()},
-	}
+	cfg := configIn(t, dir)
+	cfg.Uploads = []transfer.Upload{{Path: file, To: silent.URL}}
 	for looks := range 12 {
 		ctx := newEndsAt(looks)
-		sum, err := upload.Run(ctx, cfg)
+		sum, err := upload.Run(ctx, t.Context(), cfg)
 		ctx.end()
 		if want := (upload.Sum{Left: 1}); err != nil || sum != want {
 			t.Errorf("after %d looks at its context: %+v, %v", looks, sum, err)
 		}
+	}
+}
+
+// stuck is an input that does not come; what asks for it is sent a first and a second signal.
+type stuck struct {
+	signals [2]context.CancelFunc
+	come    chan struct{}
+}
+
+func (s *stuck) Read([]byte) (int, error) {
+	for _, signal := range s.signals {
+		signal()
+	}
+	<-s.come
+	return 0, io.EOF
+}
+
+// A Run that is to end at once does not wait for a read of its input.
+func TestE2_RunEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	inbox, err := receiver.Open(filepath.Join(dir, "inbox"), receiver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(inbox)
+	defer server.Close()
+	ctx, soon := context.WithCancel(t.Context())
+	force, now := context.WithCancel(t.Context())
+	in := &stuck{[2]context.CancelFunc{soon, now}, make(chan struct{})}
+	defer close(in.come)
+	cfg := configIn(t, dir)
+	cfg.Own, cfg.Serve.Transfer.Input, cfg.Serve.Transfer.InputName = true, in, "this"
+	cfg.Uploads = []transfer.Upload{{Path: transfer.Input, InputName: "this", Name: "in", To: server.URL + "/files/"}}
+	if _, err := upload.Run(ctx, force, cfg); !errors.Is(err, serve.ErrForced) {
+		t.Errorf("it ends with %v", err)
 	}
 }
