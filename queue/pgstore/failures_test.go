@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/pgstore"
@@ -99,8 +101,18 @@ func TestC11_OneProcessLeads(t *testing.T) {
 
 // Processes that start at the same time create one set of tables, and one of them leads.
 func TestC11_ManyProcessesStartAtOnce(t *testing.T) {
+	for _, row := range []struct{ level, dsn string }{
+		{"read committed", sharedServer(t)},
+		{"repeatable read", newServer(t, "default_transaction_isolation=repeatable read").DSN},
+	} {
+		t.Run(row.level, func(t *testing.T) { manyStart(t, row.dsn) })
+	}
+}
+
+func manyStart(t *testing.T, dsn string) {
+	t.Helper()
 	const processes = 12
-	dsn, schema := sharedServer(t), newSchema()
+	schema := newSchema()
 	stores := make([]*pgstore.Store, processes)
 	errs := make([]error, processes)
 	var all sync.WaitGroup
@@ -124,6 +136,83 @@ func TestC11_ManyProcessesStartAtOnce(t *testing.T) {
 	}
 	if led == 0 {
 		t.Error("no process leads")
+	}
+}
+
+// TestC11_TakeoverDuringABatch: a process that takes the lead while the leader before it writes a
+// batch loses nothing that it accepts, at whichever isolation level transactions are by default.
+func TestC11_TakeoverDuringABatch(t *testing.T) {
+	for _, level := range levels {
+		t.Run(string(level), func(t *testing.T) {
+			takesOverDuringABatch(t, newServer(t, "default_transaction_isolation="+string(level)).DSN)
+		})
+	}
+}
+
+func takesOverDuringABatch(t *testing.T, dsn string) {
+	t.Helper()
+	schema := newSchema()
+	first := open(t, dsn, pgstore.Config{Schema: schema, Lease: time.Minute})
+	var ids queue.IDs
+	a, err := submit(t.Context(), first, &ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocker, observer := connection(t, dsn), connection(t, dsn)
+	tx := begins(t, blocker, pgx.ReadCommitted)
+	table := pgx.Identifier{schema, "rows"}.Sanitize()
+	if _, err := tx.Exec(t.Context(), "select from "+table+" where key >= 't' and key < 'u' for update"); err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	both.Go(func() { // its batch waits for the transaction
+		cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{a}}}
+		if _, err := first.Command(t.Context(), now, cancel); err != nil {
+			t.Error(err)
+		}
+	})
+	waitsForLocks(t, observer, 1)
+	execute(t, dsn, schema, endLease)
+	var second *pgstore.Store
+	both.Go(func() { // it waits for the batch
+		if second, err = pgstore.Open(t.Context(), dsn, pgstore.Config{Schema: schema}); err != nil {
+			t.Error(err)
+		}
+	})
+	waitsForLocks(t, observer, 2)
+	rollsBack(t, tx)
+	both.Wait()
+	if second == nil {
+		t.FailNow()
+	}
+	b, err := submit(t.Context(), second, &ids)
+	if err := errors.Join(err, second.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close() // it does not lead
+	third := open(t, dsn, pgstore.Config{Schema: schema})
+	find(t, third, []queue.ID{a, b})
+	if err := third.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// waitsForLocks waits until n sessions of the server wait for a lock.
+func waitsForLocks(t *testing.T, c *pgx.Conn, n int) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for {
+		var waiting int
+		err := c.QueryRow(ctx, `select count(*) from pg_stat_activity where wait_event_type = 'Lock'`).Scan(&waiting)
+		if err == nil && waiting == n {
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("%d sessions wait for a lock, want %d: %v", waiting, n, err)
+		}
 	}
 }
 

@@ -76,7 +76,10 @@ func (r *rows) readLeader(ctx context.Context, q querier, lock string) (l leader
 // take makes this process the leader, if the lease of the leader has ended. Both statements
 // are sent together, as one transaction: if this process is cut off in between, no lock
 // stays. The first one waits for the writes of the leader before, which lock the row of the
-// leader for key share, and excludes later ones; the second one sees what they have changed.
+// leader for key share, and excludes later ones; the second one sees what they have changed. If
+// the default_transaction_isolation of the server is above read committed, the snapshot is older
+// than these changes: the lock of the number of the last batch makes that an error (40001), and
+// Lead is repeated.
 func (r *rows) take(ctx context.Context, as queue.Leader, lease time.Duration) (t dbrows.Term, err error) {
 	var l queue.Leader
 	var left float64
@@ -89,7 +92,7 @@ func (r *rows) take(ctx context.Context, as queue.Leader, lease time.Duration) (
 			since = case when id = $1 then since else clock_timestamp() end,
 			id = $1, name = $2, contact = $4, until = clock_timestamp() + make_interval(secs => $3)
 		where id = $1 or until <= clock_timestamp()
-		returning epoch, (select number from $schema.batch)`), r.id, as.Name, lease.Seconds(), as.Contact).
+		returning epoch, (select number from $schema.batch for update)`), r.id, as.Name, lease.Seconds(), as.Contact).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&t.Epoch, &t.Batch) })
 	err = r.pool.SendBatch(ctx, b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -28,7 +28,9 @@ const advisoryLock = 0x7374696e74
 // many processes start at once, the first one does it. While another process leads, the
 // tables stay as that process knows them.
 func (r *rows) migrate(ctx context.Context) error {
-	return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+	// Each statement after the advisory lock sees what the holder before has committed.
+	level := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+	return pgx.BeginTxFunc(ctx, r.pool, level, func(tx pgx.Tx) error {
 		// If this process is cut off, the server would otherwise keep the locks for hours.
 		if _, err := tx.Exec(ctx, `set local idle_in_transaction_session_timeout = '10s'`); err != nil {
 			return err
