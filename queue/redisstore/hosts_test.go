@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -94,6 +95,21 @@ func TestC11_LeaseEnds(t *testing.T) {
 	})
 	find(t, second, kept)
 	closes(t, second)
+}
+
+// TestC11_SilentConnectionAfterLead: Open returns although the connection that asks the server for
+// its configuration is silent. Its process leads already, and renews its lease.
+func TestC11_SilentConnectionAfterLead(t *testing.T) {
+	p := newProxy(t, newServer(t).socket())
+	p.muteAfter("appendfsync")
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	s, err := redisstore.Open(ctx, p.url(), redisstore.Config{Patience: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepts(t, s, new(queue.IDs))
+	closes(t, s)
 }
 
 // TestC11_Cluster: all keys of a store are on one node.

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 )
 
 // checkServer returns an error if the server may remove keys of the store by itself, and
-// logs if it does not keep on disk what it confirms. What a server does not say is not
-// checked.
+// logs if it does not keep on disk what it confirms. What a server does not say within 2 s is
+// not checked: this process leads already, and nothing else runs until the store is open.
 func (r *rows) checkServer(ctx context.Context, log *slog.Logger) error {
+	const within = 2 * time.Second
+	ctx, stop := context.WithTimeout(ctx, within)
+	defer stop()
 	type said struct{ info, sync string }
 	of, err := interruptible(ctx, r, func() (of said, err error) {
 		c, err := r.client.primary(ctx, r.leader)

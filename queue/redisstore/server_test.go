@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -170,6 +171,7 @@ type proxy struct {
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
 	closed bool
+	mute   string        // a connection that has sent it passes nothing more; empty: none does
 	budget int           // bytes until the connections are cut; 0: no limit
 	cut    chan struct{} // receives when the budget has been used up
 }
@@ -237,6 +239,10 @@ func (p *proxy) pass(to, from net.Conn) {
 	b := make([]byte, 4096)
 	for {
 		n, err := from.Read(b)
+		if p.mutes(b[:n]) {
+			_, _ = io.Copy(io.Discard, from)
+			return
+		}
 		keep := p.spend(n)
 		if _, failed := to.Write(b[:keep]); failed != nil || err != nil {
 			return
@@ -247,6 +253,20 @@ func (p *proxy) pass(to, from net.Conn) {
 			return
 		}
 	}
+}
+
+// mutes reports whether a connection that has sent sent is silent from now on.
+func (p *proxy) mutes(sent []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mute != "" && bytes.Contains(sent, []byte(p.mute))
+}
+
+// muteAfter makes each connection silent that sends a text from now on.
+func (p *proxy) muteAfter(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = text
 }
 
 // spend returns how many of n bytes may pass.
