@@ -76,8 +76,8 @@
 // All keys have the hash tag {stint}, from [Config.Prefix], so that they are on one node of a
 // Cluster:
 //
-//	{stint}:leader    hash: format, epoch and batch (decimal numbers), id and name of the
-//	                  leader, since and until (ms since 1970, the server's clock)
+//	{stint}:leader    hash: format, epoch and batch (decimal numbers), id, name and contact of
+//	                  the leader, since and until (ms since 1970, the server's clock)
 //	{stint}:leases    hash: slot of the lease log to 16 hexadecimal digits, the number of the
 //	                  write, and the entry as package lease encodes it
 //	{stint}:rows:t    hash: key to value, for keys that begin with t; other letters alike

@@ -120,14 +120,16 @@ func TestOpen_InvalidConfig(t *testing.T) {
 	}
 }
 
-// TestDescribe: messages name the server without what is secret.
+// TestDescribe: messages name the server without what is secret. Two databases have two names.
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]string{
 		"redis://user:secret@host":                       "redis://host",
 		"rediss://:secret@host:1/2?dial_timeout=1s":      "rediss://host:1/2",
-		"unix:///run/redis.sock?db=1":                    "unix:///run/redis.sock",
+		"unix:///run/redis.sock?db=1":                    "unix:///run/redis.sock?db=1",
+		"unix:///run/redis.sock?db=0&pool_size=9":        "unix:///run/redis.sock?db=0",
 		"redis://:secret@a:1?addr=b:2&addr=c:3":          "the cluster a:1, b:2, c:3",
-		"redis://u:secret@a:1/2?master_name=m&addr=b:2":  "m of the Sentinels a:1, b:2",
+		"redis://u:secret@a:1/2?master_name=m&addr=b:2":  "database 2 of m of the Sentinels a:1, b:2",
+		"redis://u:secret@a:1/0?master_name=m&addr=b:2":  "m of the Sentinels a:1, b:2",
 		"redis://a?master_name=m&sentinel_password=secr": "m of the Sentinels a",
 	} {
 		if got, err := redisstore.Describe(url); err != nil || got != want {

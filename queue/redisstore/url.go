@@ -16,7 +16,7 @@ import (
 
 // target is a server, a cluster, or the Sentinels of a server.
 type target struct {
-	name    string // for messages: the URL without user, password and parameters
+	name    string // for messages: the URL without user, password and most parameters
 	connect func() client
 }
 
@@ -57,13 +57,22 @@ func invalid(err error) error {
 		queue.ErrInvalid, strings.TrimPrefix(err.Error(), "redis: "))
 }
 
-// describe returns a URL without what may be secret.
+// describe returns a URL without what may be secret. Databases of one server have different
+// names: stores are compared by them.
 func describe(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	hosts := append([]string{u.Host}, u.Query()["addr"]...)
+	number := u.Query().Get("db") // the client prefers it to the path
+	if number != "" {
+		plain.RawQuery = "db=" + url.QueryEscape(number)
+	}
 	text := plain.String()
 	if name := u.Query().Get("master_name"); name != "" {
-		return fmt.Sprintf("%s of the Sentinels %s", name, strings.Join(hosts, ", "))
+		text = fmt.Sprintf("%s of the Sentinels %s", name, strings.Join(hosts, ", "))
+		if number = cmp.Or(number, strings.Trim(u.Path, "/"), "0"); number != "0" {
+			text = fmt.Sprintf("database %s of %s", number, text)
+		}
+		return text
 	}
 	if len(hosts) > 1 {
 		return "the cluster " + strings.Join(hosts, ", ")
