@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"net/http"
+	"testing/synctest"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -63,4 +65,28 @@ func Accepts(leads int, every time.Duration, at []time.Time, others []int) (acce
 		accepted = append(accepted, s.accept(others[i], at[i]))
 	}
 	return accepted
+}
+
+// LostAtClose closes a node with a function on a slot, in a bubble of synctest, and returns the
+// grants that the scheduler is told to be lost. The goroutine that calls into schedulers wakes up
+// after the node has been closed and before its permits end.
+func LostAtClose() (lost []stint.Grant, err error) {
+	n := &Node{cfg: Config{}.withDefaults()}
+	n.life, n.end = context.WithCancelCause(context.Background())
+	p := newPermits(n)
+	n.permits = p
+	p.begin.Do(func() {}) // the goroutines are started below
+	s, err := n.Slots("limit", SlotsConfig{Max: 1})
+	if err != nil {
+		return nil, err
+	}
+	s.Bind(func() {}, func(g stint.Grant, _ error) { lost = append(lost, g) })
+	s.grants[1] = struct{}{} // a function runs on it
+	p.leave(n.life)
+	n.end(queue.ErrClosed)
+	go p.call()
+	synctest.Wait()
+	p.end(queue.ErrClosed) // by watch
+	synctest.Wait()
+	return lost, nil
 }

@@ -34,6 +34,7 @@ type permits struct {
 	buckets      []*Bucket  // the id of a purse is its index + 1
 	todo         []func()
 	ended        error     // why all permits have ended, or nil
+	over         bool      // end has been called, which leaves the last calls in todo
 	until        time.Time // the end of the lease
 	session      uint64    // the number of the last session
 	stop         context.CancelFunc
@@ -333,7 +334,7 @@ func (p *permits) tick() {
 func (p *permits) end(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = cause
+	p.ended, p.over = cause, true
 	for _, s := range p.slots {
 		s.loseLocked(cause)
 		s.notifyLocked()
@@ -378,7 +379,7 @@ func (p *permits) laterLocked(call func()) {
 func (p *permits) call() {
 	for {
 		p.mu.Lock()
-		todo, ended := p.todo, p.ended != nil
+		todo, over := p.todo, p.over
 		p.todo = nil
 		p.mu.Unlock()
 		for _, f := range todo {
@@ -386,7 +387,7 @@ func (p *permits) call() {
 		}
 		switch {
 		case len(todo) > 0:
-		case ended && p.n.life.Err() != nil:
+		case over:
 			return
 		default:
 			<-p.calls

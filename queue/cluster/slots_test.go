@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -116,6 +117,15 @@ func TestC11_SlotsOfAClosedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Release()
+}
+
+func TestC11_ClosedNodeCancelsWorkWhateverWakesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost, err := cluster.LostAtClose()
+		if err != nil || len(lost) != 1 {
+			t.Errorf("lost grants: %v, %v, want one", lost, err)
+		}
+	})
 }
 
 // TestC11_FirstLeaderNeedNotWait: if no node has led for long, the first permit is granted at
