@@ -79,3 +79,6 @@ var UploadsServer = uploadsServer
 
 // Route is route.
 var Route = route
+
+// StoreOf is storeOf.
+var StoreOf = storeOf

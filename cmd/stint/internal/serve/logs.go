@@ -26,7 +26,7 @@ type logs struct {
 	root   *os.Root
 	each   int64  // of earlier attempts, kept when another begins; in bytes
 	all    int64  // of all logs together; in bytes
-	store  string // names the store of the server
+	store  string // names the stores of the server, one a line
 	logger *slog.Logger
 
 	// Owned by tidy.
@@ -224,29 +224,28 @@ func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 	l.limit(kept)
 }
 
-// ownerName is the file that names the store of the logs.
+// ownerName is the file that names the stores of the logs, one a line.
 const ownerName = "STORE"
 
 // adopt reports whether the logs are those of the store, so that it has forgotten the tasks that
-// it does not know. A server that is started with another store keeps them: the file [ownerName]
-// names the store of the first cleanup that knew the tasks of all logs, or of some if there was
-// no such file, because a version before this one has left the logs.
+// it does not know. A server that is started with another store, or without a group, keeps them:
+// the file [ownerName] names the stores of the first cleanup that knew the tasks of all logs, or of
+// some if there was no such file, because a version before this one has left the logs. A server that
+// has these stores and more replaces the file.
 func (l *logs) adopt(all, unknown int) bool {
 	if l.adopted {
 		return true
 	}
 	owner, err := l.root.ReadFile(ownerName)
 	none := errors.Is(err, fs.ErrNotExist)
-	if err == nil && string(owner) == l.store {
-		l.adopted = true
-		return true
-	}
-	l.adopted = unknown == 0 || none && unknown < all
-	name := l.store
+	name, own := l.store, strings.Split(l.store, "\n")
+	foreign := func(store string) bool { return !slices.Contains(own, store) }
+	known := err == nil && !slices.ContainsFunc(strings.Split(string(owner), "\n"), foreign)
+	l.adopted = known || unknown == 0 || none && unknown < all
 	if !l.adopted {
 		name = "another store"
 	}
-	if l.adopted || none {
+	if none || l.adopted && string(owner) != name {
 		const ownerOnly = 0o600
 		if err := l.root.WriteFile(ownerName, []byte(name), ownerOnly); err != nil {
 			l.logger.Error("name the store of the logs", slog.Any("error", err))

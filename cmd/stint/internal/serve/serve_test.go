@@ -163,7 +163,7 @@ func TestC4_LogsOfAnotherStore(t *testing.T) {
 	}
 	right := queue.New(memstore.New(memstore.Config{}), queue.Config{})
 	wrong := queue.New(memstore.New(memstore.Config{}), queue.Config{})
-	first, second := submitted(right), submitted(right)
+	first, second, grouped := submitted(right), submitted(right), submitted(right)
 	for _, start := range []struct {
 		store string
 		q     *queue.Queue
@@ -177,6 +177,9 @@ func TestC4_LogsOfAnotherStore(t *testing.T) {
 		{"right", right, second, []queue.ID{first, second}},
 		{"copy", right, second, []queue.ID{first, second}}, // that knows all tasks
 		{"copy", right, right.NewID(), []queue.ID{first, second}},
+		{"copy\ngroup", right, grouped, []queue.ID{first, second, grouped}}, // right has the tasks of the group, too
+		{"copy", wrong, right.NewID(), []queue.ID{first, second, grouped}},  // started without the group
+		{"group\ncopy", right, right.NewID(), []queue.ID{first, second, grouped}},
 	} {
 		l, err := serve.OpenLogsOf(dir, 1000, 1<<20, start.store)
 		if err != nil {
@@ -194,7 +197,7 @@ func TestC4_LogsOfAnotherStore(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 3 { // the two logs, and the name of the store
+	if err != nil || len(entries) != 4 { // the three logs, and the names of the stores
 		t.Errorf("%v, %v", entries, err)
 	}
 }

@@ -57,12 +57,16 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 	return opened(cluster.OpenGroups(ctx, groups, shared))
 }
 
-// storeOf names the store of a server, without a password.
+// storeOf names the store of a server, without a password, and those of its groups: one a line.
 func storeOf(cfg *Config) string {
 	if cfg.Store == "" {
 		return "this directory" // wherever it is
 	}
-	return placeOf(cfg.Store, "", cfg.Logger)
+	names := []string{placeOf(cfg.Store, "", cfg.Logger)}
+	for _, g := range cfg.Groups {
+		names = append(names, placeOf(cmp.Or(g.Store, cfg.Store), g.Name, cfg.Logger))
+	}
+	return strings.Join(names, "\n")
 }
 
 // placeOf names the store of a group on a database server, without a password.

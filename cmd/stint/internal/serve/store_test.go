@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
@@ -23,5 +24,19 @@ func TestC11_WayToTheDatabase(t *testing.T) {
 		if got := serve.Route(url); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
+	}
+}
+
+// The logs of a server belong to the stores of all its groups: a server that is started without one of them removes no
+// logs of its tasks.
+func TestC4_LogsBelongToTheStoresOfAllGroups(t *testing.T) {
+	cfg := serve.Config{
+		Store:  "redis://u:secret@a:6379",
+		Groups: []serve.Group{{Name: "mail"}, {Name: "news", Store: "redis://b:6379"}},
+	}
+	names := strings.Split(serve.StoreOf(&cfg), "\n")
+	if len(names) != 3 || names[0] == names[1] ||
+		!strings.Contains(names[1], "//a") || !strings.Contains(names[2], "//b") {
+		t.Errorf("the stores are %q, want those of default and mail on a, and that of news on b", names)
 	}
 }
