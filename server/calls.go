@@ -63,8 +63,9 @@ func methodOf(mux *http.ServeMux, r *http.Request) string {
 func call[In, Out any](s *Server, do func(context.Context, time.Time, In) (Out, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in In
+		ahead := s.arrive(w, r)
 		s.withBody(w, r, &in, nil, func() {
-			s.reply(w, r, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
+			s.reply(w, r, func(ctx context.Context, now time.Time) answer {
 				toServer(&in, ahead)
 				out, err := do(ctx, now, in)
 				toClient(&out, ahead)
@@ -77,7 +78,8 @@ func call[In, Out any](s *Server, do func(context.Context, time.Time, In) (Out, 
 // ask serves a call whose parameters, if it has any, are in its URL.
 func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Out, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.reply(w, r, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
+		ahead := s.arrive(w, r)
+		s.reply(w, r, func(ctx context.Context, now time.Time) answer {
 			out, err := do(ctx, now, r.URL.Query())
 			toClient(&out, ahead)
 			return encoded(out, err)
@@ -85,14 +87,19 @@ func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Ou
 	})
 }
 
-// reply executes a call, and sends its answer with the times of the client's clock.
-func (s *Server) reply(
-	w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time, ahead time.Duration) answer,
-) {
+// arrive returns how far the server's clock is ahead of the client's when a call arrives, before
+// its body, which may take long: that time is no difference of the clocks. The answer states
+// the arrival by the client's clock.
+func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (ahead time.Duration) {
 	now := clock.NowIn(r.Context(), s.cfg.Clock)
-	ahead := s.ahead(r, now)
-	a := do(r.Context(), now, ahead)
+	ahead = s.ahead(r, now)
 	w.Header().Set(wire.Now, now.Add(-ahead).Format(time.RFC3339Nano))
+	return ahead
+}
+
+// reply executes a call, and sends its answer.
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time) answer) {
+	a := do(r.Context(), clock.NowIn(r.Context(), s.cfg.Clock))
 	if r.Context().Err() != nil {
 		s.send(w, a) // the client has left, and the call's context ended with it: no error to log
 		return

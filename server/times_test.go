@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -65,6 +67,43 @@ func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 	ask(request(http.MethodPost, wire.Find, `{"filter":{"from":"`+from+`","to":"`+to+`"}}`), &tasks)
 	if len(tasks.Tasks) != 1 {
 		t.Errorf("submitted from %s to %s are %d tasks", from, to, len(tasks.Tasks))
+	}
+}
+
+// takesTime is the body of a call that takes a time to arrive.
+type takesTime struct {
+	io.Reader
+	now  *time.Time
+	time time.Duration
+}
+
+func (b *takesTime) Read(p []byte) (int, error) {
+	*b.now, b.time = b.now.Add(b.time), 0
+	return b.Reader.Read(p)
+}
+
+// The time that the body of a call takes is no difference of the clocks.
+func TestC8_SlowBodyMovesNoTimes(t *testing.T) {
+	now := time.Now()
+	store := memstore.New(memstore.Config{})
+	s := server.New(store, server.Config{Clock: func() time.Time { return now }})
+	runAt := now.Add(time.Hour).UTC()
+	task := queue.NewTask{ID: new(queue.IDs).New(now), Spec: queue.Spec{Kind: "k", Options: queue.Options{RunAt: runAt}}}
+	call, err := json.Marshal(wire.SubmitCall{Tasks: []queue.NewTask{task}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(http.MethodPost, wire.Submit, "")
+	r.Header.Set(wire.Now, now.Format(time.RFC3339Nano))
+	r.Body, r.ContentLength = io.NopCloser(&takesTime{bytes.NewReader(call), &now, 5 * time.Second}), int64(len(call))
+	rec := httptest.NewRecorder()
+	s.ServeHTTP(rec, r)
+	found, err := store.Find(t.Context(), queue.Filter{IDs: []queue.ID{task.ID}}, queue.Page{})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d %s: found %v, %v", rec.Code, rec.Body, found, err)
+	}
+	if moved := found[0].RunAt.Sub(runAt); moved != 0 {
+		t.Errorf("the time to run at is %s later", moved)
 	}
 }
 

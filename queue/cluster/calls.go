@@ -127,14 +127,18 @@ const (
 )
 
 // route makes a call at the node that leads. While no node can answer, it makes the call
-// again, up to the patience of the node. A remote store does that by itself.
-func route[T any](ctx context.Context, n *Node, call func(queue.Store) (T, error)) (answer T, err error) {
+// again, up to the patience of the node. A remote store does that by itself. The leader takes the
+// age of a call for a difference of the clocks, so the time of an attempt is when it is made.
+func route[T any](
+	ctx context.Context, n *Node, now time.Time, call func(s queue.Store, now time.Time) (T, error),
+) (answer T, err error) {
 	var zero T
+	begun, at := clock.Now(), now
 	var patience <-chan time.Time
 	for pause := againFirst; ; pause = min(2*pause, againLast) {
 		v := n.view.Load()
 		store, remote := n.storeOf(v)
-		answer, err = call(store)
+		answer, err = call(store, at)
 		switch {
 		case err != nil && n.ended() != nil:
 			return zero, n.ended()
@@ -163,61 +167,78 @@ func route[T any](ctx context.Context, n *Node, call func(queue.Store) (T, error
 			again.Stop()
 			return zero, context.Cause(ctx)
 		}
+		at = now.Add(clock.Now().Sub(begun))
 	}
 }
 
 // routeError is route for calls that return only an error.
-func routeError(ctx context.Context, n *Node, call func(queue.Store) error) error {
-	_, err := route(ctx, n, func(s queue.Store) (struct{}, error) { return struct{}{}, call(s) })
+func routeError(ctx context.Context, n *Node, now time.Time, call func(s queue.Store, now time.Time) error) error {
+	_, err := route(ctx, n, now, func(s queue.Store, now time.Time) (struct{}, error) { return struct{}{}, call(s, now) })
 	return err
 }
 
 // Submit is as [queue.Store] says.
 func (n *Node) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
-	return route(ctx, n, func(s queue.Store) ([]queue.Receipt, error) { return s.Submit(ctx, now, tasks) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) ([]queue.Receipt, error) {
+		return s.Submit(ctx, now, tasks)
+	})
 }
 
 // Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote].
 func (n *Node) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
-	return route(ctx, n, func(s queue.Store) (queue.Claimed, error) { return s.Claim(ctx, now, c) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) (queue.Claimed, error) {
+		return s.Claim(ctx, now, c)
+	})
 }
 
 // Settle is as [queue.Store] says.
 func (n *Node) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
-	return route(ctx, n, func(s queue.Store) ([]error, error) { return s.Settle(ctx, now, outcomes) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) ([]error, error) {
+		return s.Settle(ctx, now, outcomes)
+	})
 }
 
 // Heartbeat is as [queue.Store] says.
 func (n *Node) Heartbeat(
 	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
-	return route(ctx, n, func(s queue.Store) ([]queue.Answer, error) { return s.Heartbeat(ctx, now, w, heartbeats) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) ([]queue.Answer, error) {
+		return s.Heartbeat(ctx, now, w, heartbeats)
+	})
 }
 
 // Command is as [queue.Store] says. If the leader changes meanwhile, the number is that of
 // the tasks which the last attempt has changed.
 func (n *Node) Command(ctx context.Context, now time.Time, c queue.Command) (int, error) {
-	return route(ctx, n, func(s queue.Store) (int, error) { return s.Command(ctx, now, c) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) (int, error) { return s.Command(ctx, now, c) })
 }
 
 // Find is as [queue.Store] says.
 func (n *Node) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
-	return route(ctx, n, func(s queue.Store) ([]queue.Task, error) { return s.Find(ctx, f, p) })
+	return route(ctx, n, time.Time{}, func(s queue.Store, _ time.Time) ([]queue.Task, error) {
+		return s.Find(ctx, f, p)
+	})
 }
 
 // Explain is as [queue.Store] says.
 func (n *Node) Explain(ctx context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
-	return route(ctx, n, func(s queue.Store) ([]queue.Reason, error) { return s.Explain(ctx, now, id) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) ([]queue.Reason, error) {
+		return s.Explain(ctx, now, id)
+	})
 }
 
 // Maintain is as [queue.Store] says.
 func (n *Node) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
-	return route(ctx, n, func(s queue.Store) (time.Time, error) { return s.Maintain(ctx, now, limit) })
+	return route(ctx, n, now, func(s queue.Store, now time.Time) (time.Time, error) {
+		return s.Maintain(ctx, now, limit)
+	})
 }
 
 // Stats is as [queue.Store] says, and names the nodes and the one that leads.
 func (n *Node) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
-	stats, err := route(ctx, n, func(s queue.Store) (queue.Stats, error) { return s.Stats(ctx, now) })
+	stats, err := route(ctx, n, now, func(s queue.Store, now time.Time) (queue.Stats, error) {
+		return s.Stats(ctx, now)
+	})
 	if leader, _ := n.Leader(); err == nil && leader.Name != "" {
 		stats.Lead = &queue.Lead{Name: leader.Name, Since: leader.Since}
 	}
@@ -226,27 +247,33 @@ func (n *Node) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 
 // Configure is as [queue.Store] says.
 func (n *Node) Configure(ctx context.Context, now time.Time, name string, c queue.Change) error {
-	return routeError(ctx, n, func(s queue.Store) error { return s.Configure(ctx, now, name, c) })
+	return routeError(ctx, n, now, func(s queue.Store, now time.Time) error { return s.Configure(ctx, now, name, c) })
 }
 
 // PauseQueue is as [queue.Store] says.
 func (n *Node) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
-	return routeError(ctx, n, func(s queue.Store) error { return s.PauseQueue(ctx, now, name, p) })
+	return routeError(ctx, n, now, func(s queue.Store, now time.Time) error {
+		return s.PauseQueue(ctx, now, name, p)
+	})
 }
 
 // Settings is as [queue.Store] says.
 func (n *Node) Settings(ctx context.Context) (map[string]queue.Configured, error) {
-	return route(ctx, n, func(s queue.Store) (map[string]queue.Configured, error) { return s.Settings(ctx) })
+	return route(ctx, n, time.Time{}, func(s queue.Store, _ time.Time) (map[string]queue.Configured, error) {
+		return s.Settings(ctx)
+	})
 }
 
 // Schedules is as [queue.Store] says.
 func (n *Node) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
-	return route(ctx, n, func(s queue.Store) ([]queue.ScheduleState, error) { return s.Schedules(ctx) })
+	return route(ctx, n, time.Time{}, func(s queue.Store, _ time.Time) ([]queue.ScheduleState, error) {
+		return s.Schedules(ctx)
+	})
 }
 
 // Reschedule is as [queue.Store] says.
 func (n *Node) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule) error {
-	return routeError(ctx, n, func(s queue.Store) error { return s.Reschedule(ctx, now, r) })
+	return routeError(ctx, n, now, func(s queue.Store, now time.Time) error { return s.Reschedule(ctx, now, r) })
 }
 
 // Watch is as [queue.Store] says. It ends with [queue.ErrUnavailable] when the leader

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/server"
 )
 
 // OpenAround is Open with a handler around what the leader serves.
@@ -89,4 +90,14 @@ func LostAtClose() (lost []stint.Grant, err error) {
 	p.end(queue.ErrClosed) // by watch
 	synctest.Wait()
 	return lost, nil
+}
+
+// LeaderOf returns a node that leads with a store. It serves no other nodes and is not closed.
+func LeaderOf(s queue.Store) *Node {
+	n := &Node{cfg: Config{}.withDefaults()}
+	n.life, n.end = context.WithCancelCause(context.Background())
+	v := &view{store: s, front: new(server.Server), now: n.cfg.clock}
+	v.life, v.end = context.WithCancel(n.life)
+	n.view.Store(v)
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -33,6 +34,7 @@ type shared struct {
 	tasks []queue.NewTask
 	bytes int
 	now   time.Time // of its first caller
+	begun time.Time // when that came
 
 	done     chan struct{} // closed when the fields below are set
 	receipts []queue.Receipt
@@ -48,6 +50,7 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 		defer s.ended() //nolint:contextcheck // the next call is one of other callers
 		return s.send(ctx, now, tasks)
 	}
+	begun := clock.Now()
 	c, from := s.join(now, tasks)
 	s.mu.Unlock()
 	select {
@@ -61,7 +64,8 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 	case len(c.tasks) == len(tasks) || errors.Is(c.err, queue.ErrUnavailable) || errors.Is(c.err, queue.ErrClosed):
 		return nil, c.err
 	}
-	return s.send(ctx, now, tasks) // a call is accepted as a whole, and others have caused the error
+	// A call is accepted as a whole, and others have caused the error.
+	return s.send(ctx, now.Add(clock.Now().Sub(begun)), tasks)
 }
 
 // join adds tasks to the last call that waits, from an index on. The caller holds the lock.
@@ -74,7 +78,7 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) (c *shared, from in
 		c = s.queue[last]
 	}
 	if c == nil || len(c.tasks)+len(tasks) > sharedTasks || c.bytes+bytes > sharedBytes {
-		c = &shared{now: now, done: make(chan struct{})}
+		c = &shared{now: now, begun: clock.Now(), done: make(chan struct{})}
 		s.queue = append(s.queue, c)
 	}
 	from = len(c.tasks)
@@ -96,6 +100,7 @@ func (s *submits) ended() {
 		defer s.ended()
 		defer close(c.done)
 		// The callers end their waits by themselves, and the end of the node ends the call.
-		c.receipts, c.err = s.send(context.Background(), c.now, c.tasks)
+		// The leader takes the age of a call for a difference of the clocks, so its time is that of now.
+		c.receipts, c.err = s.send(context.Background(), c.now.Add(clock.Now().Sub(c.begun)), c.tasks)
 	}()
 }

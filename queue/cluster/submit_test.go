@@ -107,3 +107,57 @@ func TestC11_SharedCallsOutliveTheirCallers(t *testing.T) {
 		}
 	})
 }
+
+// A call that has waited states the time at which it is sent: the leader would take the age of
+// the call for a difference of the clocks, and move the times of its tasks.
+func TestC11_SharedCallsStateTheTimeOfSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		submit := cluster.Submits(func(_ context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			if late := time.Since(now); late != 0 {
+				t.Errorf("a call of %d tasks is sent %s after its time", len(tasks), late)
+			}
+			time.Sleep(3 * time.Second)
+			if len(tasks) > 1 {
+				return nil, fmt.Errorf("%w: one of them", queue.ErrInvalid) // each caller sends a call of its own
+			}
+			return make([]queue.Receipt, len(tasks)), nil
+		})
+		var all sync.WaitGroup
+		for range 4 { // two calls, and two callers of a shared one
+			all.Go(func() {
+				if _, err := submit(t.Context(), time.Now(), make([]queue.NewTask, 1)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+	})
+}
+
+// awayFor is a store that is not available at first, and expects the present time in calls.
+type awayFor struct {
+	queue.Store
+	t     *testing.T
+	until time.Time
+}
+
+func (a awayFor) Submit(_ context.Context, now time.Time, _ []queue.NewTask) ([]queue.Receipt, error) {
+	if late := time.Since(now); late != 0 {
+		a.t.Errorf("an attempt is made %s after its time", late)
+	}
+	if time.Now().Before(a.until) {
+		return nil, queue.ErrUnavailable
+	}
+	return nil, nil
+}
+
+// A call that is made again states the time of its last attempt, for the same reason.
+func TestC11_CallsMadeAgainStateTheTimeOfTheAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := cluster.LeaderOf(awayFor{t: t, until: time.Now().Add(5 * time.Second)})
+		if _, err := n.Submit(t.Context(), time.Now(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
