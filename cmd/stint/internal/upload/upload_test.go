@@ -83,6 +83,7 @@ func (c *endsAt) Done() <-chan struct{} {
 
 // configIn returns the configuration of a Run that serves a directory by itself.
 func configIn(t *testing.T, dir string) upload.Config {
+	t.Helper()
 	return upload.Config{
 		Serve: serve.Config{
 			Dir: filepath.Join(dir, "tasks"), Jobs: 1, Queues: []string{queue.DefaultQueue}, Grace: 1, Patience: 1,
