@@ -100,18 +100,15 @@ func (f *runFlags) limits(r *runner) (err error) {
 	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
 	r.cfg.Jobs, errs[0] = f.jobCount(r, machine)
 	r.cfg.MostJobs = machine.Most
-	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load = f.keyJobs, f.lookahead, f.load
+	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load, r.cfg.Delay = f.keyJobs, f.lookahead, f.load, f.delay
 	r.cfg.Rate, errs[1] = f.startRate()
 	if f.memfree != "" {
 		var least int64
 		least, errs[2] = gate.ParseSize(f.memfree)
-		r.cfg.Gates = append(r.cfg.Gates, gate.NewMemory(least, gate.ReadMemory))
+		r.cfg.Gates = append(r.cfg.Gates, gate.Memory(least, gate.ReadMemory))
 	}
 	if f.shared != "" {
 		r.shared, errs[3] = region.Parse(f.shared)
-	}
-	if f.delay > 0 {
-		r.cfg.Gates = append(r.cfg.Gates, gate.NewDelay(f.delay))
 	}
 	return errors.Join(errs[:]...)
 }

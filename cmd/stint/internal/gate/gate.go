@@ -1,33 +1,87 @@
 // Package gate delays the start of jobs: until the machine has memory or processors to
-// spare, or some time has passed since the last start.
+// spare, and some time has passed since the last start.
 package gate
 
 import (
 	"context"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
-// pollEvery is how often a closed gate checks again. The kernel updates the load average
-// every five seconds; memory changes faster.
+// pollEvery is how often closed gates are checked again. The kernel updates the load
+// average every five seconds; memory changes faster.
 const pollEvery = 250 * time.Millisecond
 
-// turn lets one caller through a gate at a time, so that each sees the effect of the one
-// before. It is a channel, since waiting for a mutex cannot be cancelled.
-type turn chan struct{}
+// Check reports whether a job may start now. An error means that this is unknown. It is
+// called by one goroutine at a time.
+type Check func() (open bool, err error)
 
-func newTurn() turn { return make(turn, 1) }
+// Gates are passed by one job at a time, so that the checks see the effect of the job
+// before. A nil Gates is always open.
+type Gates struct {
+	// turn is held by the job that passes. It is a channel, since waiting for a mutex
+	// cannot be cancelled.
+	turn   chan struct{}
+	delay  time.Duration
+	checks []Check
+	next   time.Time // when the next job may start; owned by the holder of turn
+}
 
-// take waits for the turn.
-func (t turn) take(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
+// New returns gates that keep a minimum time between the starts of jobs, and are open while
+// all checks are true.
+func New(delay time.Duration, checks ...Check) *Gates {
+	return &Gates{turn: make(chan struct{}, 1), delay: delay, checks: checks}
+}
+
+// Wait blocks until a job may start. The caller must start it and then call [Gates.Started].
+// Wait returns ctx's cause if ctx ends first, and an error if a check fails; the caller must
+// not call Started then. It is safe for concurrent use.
+func (g *Gates) Wait(ctx context.Context) error {
+	if g == nil {
 		return nil
+	}
+	select {
+	case g.turn <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	err := g.pass(ctx)
+	if err != nil {
+		<-g.turn
+	}
+	return err
 }
 
-func (t turn) give() { <-t }
+// pass waits for the delay first: the job before needs time to take its memory.
+func (g *Gates) pass(ctx context.Context) error {
+	for pause := g.next.Sub(clock.Now()); ; pause = pollEvery {
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		if ok, err := g.open(); ok || err != nil {
+			return err
+		}
+	}
+}
+
+// open reports whether all checks are true.
+func (g *Gates) open() (bool, error) {
+	for _, check := range g.checks {
+		if ok, err := check(); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Started lets the next job pass: the job that has passed was started, or will not be.
+func (g *Gates) Started() {
+	if g != nil {
+		g.next = clock.Now().Add(g.delay)
+		<-g.turn
+	}
+}
 
 // sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
@@ -39,23 +93,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// poll returns when open returns true or an error.
-func poll(ctx context.Context, open func() (bool, error)) error {
-	for {
-		if ok, err := open(); ok || err != nil {
-			return err
-		}
-		if err := sleep(ctx, pollEvery); err != nil {
-			return err
-		}
-	}
-}
-
-// Gate is passed by a job before it starts.
-type Gate interface {
-	// Wait blocks until the gate is open. It returns ctx's cause if ctx ends first, and
-	// an error if the state of the gate is unknown. It is safe for concurrent use.
-	Wait(ctx context.Context) error
 }

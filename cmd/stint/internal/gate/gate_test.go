@@ -14,7 +14,7 @@ import (
 
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, begin := gate.NewDelay(3*time.Second), time.Now()
+		g, begin := gate.New(3*time.Second), time.Now()
 		for i := range 4 {
 			if err := g.Wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -22,16 +22,18 @@ func TestDelay(t *testing.T) {
 			if got, want := time.Since(begin), time.Duration(i)*3*time.Second; got != want {
 				t.Errorf("start %d after %v, want %v", i, got, want)
 			}
+			g.Started()
 		}
 	})
 }
 
 func TestDelay_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := gate.NewDelay(time.Hour)
+		g := gate.New(time.Hour)
 		if err := g.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		g.Started()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		results := make(chan error)
@@ -50,9 +52,9 @@ func TestLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var load, young atomic.Int64
 		load.Store(5)
-		g := gate.NewLoad(2,
+		g := gate.New(0, gate.Load(2,
 			func() (float64, error) { return float64(load.Load()), nil },
-			func() int { return int(young.Load()) })
+			func() int { return int(young.Load()) }))
 		passed := make(chan error, 1)
 		go func() { passed <- g.Wait(t.Context()) }()
 		for _, change := range []func(){
@@ -78,12 +80,12 @@ func TestMemory(t *testing.T) {
 		var free atomic.Int64
 		free.Store(99)
 		broken := errors.New("broken")
-		g := gate.NewMemory(100, func() (int64, error) {
+		g := gate.New(0, gate.Memory(100, func() (int64, error) {
 			if n := free.Load(); n > 0 {
 				return n, nil
 			}
 			return 0, broken
-		})
+		}))
 		passed := make(chan error, 1)
 		go func() { passed <- g.Wait(t.Context()) }()
 		time.Sleep(time.Minute)
@@ -95,9 +97,78 @@ func TestMemory(t *testing.T) {
 		if err := <-passed; err != nil {
 			t.Error(err)
 		}
+		g.Started()
 		free.Store(0)
 		if err := g.Wait(t.Context()); !errors.Is(err, broken) {
 			t.Errorf("Wait = %v, want the reader's error", err)
+		}
+	})
+}
+
+// Jobs take their memory after their start. With a delay that is long enough, no job
+// starts beside one that has taken all of it.
+func TestGates_MemoryAfterDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken atomic.Int64
+		g := gate.New(2*time.Second, gate.Memory(1, func() (int64, error) { return 1 - taken.Load(), nil }))
+		for range 4 {
+			go func() {
+				if err := g.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				g.Started()
+				time.Sleep(time.Second)
+				if taken.Add(1) > 1 {
+					t.Error("a job started while no memory was available")
+				}
+				time.Sleep(time.Minute)
+				taken.Add(-1)
+			}()
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// Jobs that have waited for a closed gate keep the delay between their starts.
+func TestGates_DelayAfterClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		opens := begin.Add(time.Minute)
+		g := gate.New(3*time.Second, func() (bool, error) { return !time.Now().Before(opens), nil })
+		starts := make(chan time.Duration, 4)
+		for range cap(starts) {
+			go func() {
+				if err := g.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				starts <- time.Since(begin)
+				g.Started()
+			}()
+		}
+		for i := range cap(starts) {
+			if got, want := <-starts, time.Minute+time.Duration(i)*3*time.Second; got != want {
+				t.Errorf("start %d after %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
+// The next job passes when the one before has been started, and not earlier.
+func TestGates_WaitForStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate.New(0, func() (bool, error) { return true, nil })
+		if err := g.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		passed := make(chan error, 1)
+		go func() { passed <- g.Wait(t.Context()) }()
+		synctest.Wait()
+		if len(passed) > 0 {
+			t.Fatal("passed before the start of the job before")
+		}
+		g.Started()
+		if err := <-passed; err != nil {
+			t.Error(err)
 		}
 	})
 }

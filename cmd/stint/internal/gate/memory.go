@@ -1,38 +1,19 @@
 package gate
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 )
 
-// Memory is closed while too little memory is available.
-type Memory struct {
-	turn  turn
-	least int64
-	read  func() (int64, error)
-}
-
-var _ Gate = (*Memory)(nil)
-
-// NewMemory returns a gate that is open while at least least bytes are available. read
+// Memory returns a check that is true while at least least bytes are available. read
 // returns the available bytes, [ReadMemory] those of the machine.
-func NewMemory(least int64, read func() (int64, error)) *Memory {
-	return &Memory{turn: newTurn(), least: least, read: read}
-}
-
-// Wait blocks until enough memory is available.
-func (m *Memory) Wait(ctx context.Context) error {
-	if err := m.turn.take(ctx); err != nil {
-		return err
+func Memory(least int64, read func() (int64, error)) Check {
+	return func() (bool, error) {
+		free, err := read()
+		return free >= least, err
 	}
-	defer m.turn.give()
-	return poll(ctx, func() (bool, error) {
-		free, err := m.read()
-		return free >= m.least, err
-	})
 }
 
 // ReadMemory returns the bytes that programs can allocate without swapping, by the

@@ -41,26 +41,32 @@ func (r *Run) runAttempt(j *job, slot int) (again bool) {
 	if r.cfg.Trace {
 		r.cfg.Say(j.text)
 	}
-	if err := r.openFiles(a); err != nil {
+	p, err := r.launch(a)
+	r.gates.Started() // the load of the next job's check has this one
+	if err != nil {
 		r.cannotStart(a, err)
 	} else {
-		r.execute(a)
+		r.await(a, p)
 	}
 	a.took = clock.Now().Sub(a.started)
 	a.close()
 	return r.settle(a)
 }
 
-// execute starts the process and waits for it.
-func (r *Run) execute(a *attempt) {
+// launch opens the files of the job and starts its process.
+func (r *Run) launch(a *attempt) (*proc.Process, error) {
+	if err := r.openFiles(a); err != nil {
+		return nil, err
+	}
 	p, err := r.registry.launch(a.started, func() (*proc.Process, error) { return r.start(a) })
 	if a.lines != nil {
 		a.lines.Start()
 	}
-	if err != nil {
-		r.cannotStart(a, err)
-		return
-	}
+	return p, err
+}
+
+// await waits for the end of the process.
+func (r *Run) await(a *attempt, p *proc.Process) {
 	timeout := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
 	a.status = p.Wait(
 		func() { a.timedOut = timeout.finish() },

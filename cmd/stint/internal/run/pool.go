@@ -52,19 +52,19 @@ func (r *Run) work(j *job) {
 }
 
 // pass waits for everything besides the slot that delays a start. The rate comes last,
-// since its token is spent at once.
+// since its token is spent at once. After pass, the next job waits at the gates until
+// runAttempt has started this one.
 func (r *Run) pass(j *job) error {
 	ctx := r.stop.starting
-	for _, g := range r.cfg.Gates {
-		if err := g.Wait(ctx); err != nil {
-			return err
-		}
+	if err := r.gates.Wait(ctx); err != nil {
+		return err
 	}
-	if r.limiter != nil {
-		return r.limiter.At(j.priority).Wait(ctx, 1)
+	err := context.Cause(ctx)
+	if err == nil && r.limiter != nil {
+		err = r.limiter.At(j.priority).Wait(ctx, 1)
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err != nil {
+		r.gates.Started()
 	}
-	return nil
+	return err
 }

@@ -56,7 +56,8 @@ type Config struct {
 	KeyJobs   int           // how many jobs of one key run at once; 0 is no limit
 	Lookahead int           // how many inputs are read ahead
 	Rate      float64       // starts per second; 0 is no limit
-	Gates     []gate.Gate   // passed before each start
+	Delay     time.Duration // between two starts at least
+	Gates     []gate.Check  // true at each start
 	Load      float64       // the load average above which nothing starts; 0 is no limit
 	Retry     retry.Policy  // Attempts 1 for none
 	Timeout   time.Duration // of an attempt; 0 is no timeout
@@ -130,6 +131,7 @@ type Run struct {
 	dirs    *output.Directories
 	watcher *watcher.Watcher
 
+	gates    *gate.Gates // nil if there are none
 	slots    slots
 	registry registry
 	backoff  backoff
@@ -180,9 +182,7 @@ func Do(cfg *Config) Outcome {
 		limiter := stint.NewLimiter(cfg.Rate, stint.LimiterConfig{Capacity: burst(cfg.Rate)})
 		r.limiter = &limiter
 	}
-	if cfg.Load > 0 {
-		cfg.Gates = append(cfg.Gates, gate.NewLoad(cfg.Load, gate.ReadLoad, r.young))
-	}
+	r.gates = r.newGates()
 	return r.run()
 }
 
@@ -196,6 +196,18 @@ func (r *Run) unwatched(err error) {
 // starts are spread out. A burst of 1 s worth, usual for limiters, would allow twice the
 // rate in the first second.
 func burst(rate float64) int64 { return max(int64(rate/100), 1) }
+
+// newGates returns the gates of the run, or nil.
+func (r *Run) newGates() *gate.Gates {
+	checks := r.cfg.Gates
+	if r.cfg.Load > 0 {
+		checks = append(checks, gate.Load(r.cfg.Load, gate.ReadLoad, r.young))
+	}
+	if r.cfg.Delay == 0 && len(checks) == 0 {
+		return nil
+	}
+	return gate.New(r.cfg.Delay, checks...)
+}
 
 // felt is the time after which the load average includes a process well enough.
 const felt = 5 * time.Second
