@@ -27,6 +27,9 @@ func TestC6_StoppedServer(t *testing.T) {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
+	for _, name := range []string{id, id[len(id)-8:]} { // a short ID is looked up
+		s.stint("wait", "--timeout", "100ms", name).want(t, "", "--timeout has expired", 124)
+	}
 	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

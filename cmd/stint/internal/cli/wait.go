@@ -53,29 +53,32 @@ var errWaited = errors.New("the tasks are not finished yet, and --timeout has ex
 
 // wait waits for all tasks.
 func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []string) error {
-	ids, err := server.IDs(ctx, texts)
-	if err != nil {
-		return found(err)
-	}
 	waiting := ctx
 	if f.timeout > 0 {
 		var stop context.CancelFunc
 		waiting, stop = context.WithTimeout(ctx, f.timeout)
 		defer stop()
 	}
+	failed := func(err error) error {
+		if waiting.Err() != nil && ctx.Err() == nil {
+			return &exitError{exitTimeout, errWaited}
+		}
+		return found(err)
+	}
+	ids, err := server.IDs(waiting, texts)
+	if err != nil {
+		return failed(err)
+	}
 	// A server that is away may come back soon, so stint wait waits for it, but not for a
 	// server that was never reached.
-	if _, err := server.Get(waiting, ids[0]); err != nil && waiting.Err() == nil {
-		return found(err)
+	if _, err := server.Get(waiting, ids[0]); err != nil {
+		return failed(err)
 	}
 	status := 0
 	for _, id := range ids {
 		task, err := server.Wait(waiting, id, f.away)
-		switch {
-		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
-			return &exitError{exitTimeout, errWaited}
-		case err != nil:
-			return found(err)
+		if err != nil {
+			return failed(err)
 		}
 		if err := f.report(&task); err != nil {
 			return err
