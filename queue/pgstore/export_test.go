@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -59,4 +60,10 @@ func Fence(ctx context.Context, s *Store, id queue.ID, token queue.Token) error 
 	key := machine.OutcomeKey(machine.Lease{ID: id, Token: token})
 	_, err := s.db.fences(ctx, [][]byte{[]byte(key)}, fenceWait)
 	return err
+}
+
+// InboxPause returns how long the leader pauses after a look for rows of transactions that took
+// some time, and has accepted something or not.
+func InboxPause(useful bool, took time.Duration) time.Duration {
+	return (&inbox{useful: useful}).pause(took)
 }

@@ -15,7 +15,8 @@ import (
 
 const (
 	// inboxEvery is the interval at which the leader looks for rows of transactions. It is
-	// longer if a look takes long: looking takes at most a fifth of the time.
+	// longer if a look that accepts nothing takes long: such looks take at most a fifth of the
+	// time.
 	inboxEvery = 100 * time.Millisecond
 	inboxShare = 4
 	// inboxPage is how many keys the leader reads at a time.
@@ -32,6 +33,7 @@ type inbox struct {
 	log     *slog.Logger
 	refused map[string]time.Time // when to try again, by key
 	waiting map[string]string    // the full queues that submissions wait for, by key
+	useful  bool                 // the present look has accepted something
 }
 
 func (b *inbox) run(ctx context.Context) {
@@ -44,17 +46,30 @@ func (b *inbox) run(ctx context.Context) {
 			return
 		}
 		began := clock.Now()
+		b.useful = false
 		b.outcomes(ctx)
 		b.submissions(ctx)
-		next.Reset(max(inboxEvery, inboxShare*clock.Now().Sub(began)))
+		next.Reset(b.pause(clock.Now().Sub(began)))
 	}
+}
+
+// pause returns the time until the next look, after one that took some time. The time for
+// accepting does not count: each submission waits for its commit, so the pauses would grow with
+// the number of submissions.
+func (b *inbox) pause(took time.Duration) time.Duration {
+	if b.useful {
+		return inboxEvery
+	}
+	return max(inboxEvery, inboxShare*took)
 }
 
 // outcomes settles the attempts whose outcomes have been committed.
 func (b *inbox) outcomes(ctx context.Context) {
 	keys, err := b.machine.Outcomes(inboxPage)
 	for i := 0; err == nil && i < len(keys) && ctx.Err() == nil; i++ { // the rows log what fails
-		accepted(b.log, b.machine.AcceptOutcome(ctx, b.now(), keys[i]), keys[i])
+		err := b.machine.AcceptOutcome(ctx, b.now(), keys[i])
+		b.useful = b.useful || err == nil
+		accepted(b.log, err, keys[i])
 	}
 }
 
@@ -105,6 +120,7 @@ func (b *inbox) accept(ctx context.Context, key string, full map[string]bool) {
 	} else {
 		delete(b.waiting, key)
 	}
+	b.useful = b.useful || err == nil
 	switch {
 	case err == nil, errors.Is(err, queue.ErrUnavailable), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrFull),
 		ctx.Err() != nil:

@@ -279,3 +279,21 @@ func TestC11_SubmitTxPastAFullQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestC11_SubmitTxAfterABurst: the time for accepting submissions does not delay the next ones;
+// looks that find nothing take a fifth of the time at most.
+func TestC11_SubmitTxAfterABurst(t *testing.T) {
+	for _, row := range []struct {
+		useful     bool
+		took, want time.Duration
+	}{
+		{useful: true, took: 10 * time.Second, want: 100 * time.Millisecond},
+		{useful: true, took: time.Millisecond, want: 100 * time.Millisecond},
+		{useful: false, took: time.Second, want: 4 * time.Second},
+		{useful: false, took: time.Millisecond, want: 100 * time.Millisecond},
+	} {
+		if got := pgstore.InboxPause(row.useful, row.took); got != row.want {
+			t.Errorf("after a look of %s, accepted: %t: a pause of %s, want %s", row.took, row.useful, got, row.want)
+		}
+	}
+}
