@@ -2,6 +2,7 @@ package stint_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -141,6 +142,73 @@ func TestSlots_WantIsCalledBeforeRelease(t *testing.T) {
 	})
 }
 
+// A nested Run gets the slot of its caller itself, and the caller is reported to wait
+// before the slot of the nested function is released.
+func TestSlots_NestedRunHandsItsSlotDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(1).Join("a")
+		order := &wantsAtRelease{Fake: f}
+		s := stint.New(1, stint.Config{PerKey: 1, Slots: order})
+		_, err := stint.Run(t.Context(), s.Key("k").At(stint.High), func(ctx context.Context) (int, error) {
+			tries := f.Tries()
+			return stint.Run(ctx, s.Key("k").At(stint.Highest), func(context.Context) (int, error) {
+				if n := f.Tries() - tries; n != 0 || f.Held() != 1 {
+					t.Errorf("the nested Run has asked %d times for a slot, %d are held; want 0 and 1", n, f.Held())
+				}
+				return 0, nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if want := []slotstest.Want{{Tier: stint.High, Waiting: 1}, {Tier: stint.High}}; !slices.Equal(order.wants, want) {
+			t.Errorf("at each Release the last Want was %+v, want %+v", order.wants, want)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// A nested Run is part of its caller: it runs on the slot of its caller through a pause.
+func TestSlots_NestedRunThroughAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(1).Join("a")
+		s := stint.New(1, stint.Config{Slots: f})
+		done := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+			s.Pause("test")
+			return stint.Run(ctx, s, nothing)
+		})
+		synctest.Wait()
+		select {
+		case <-done.Done():
+		default:
+			t.Error("the nested Run waits for Resume")
+		}
+		s.Resume()
+		if _, err := done.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
+// A function whose slot was taken away has none to hand down: its nested Run gets another.
+func TestSlots_NestedRunOfAFunctionThatHasLostItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := slotstest.NewPool(1).Join("a")
+		s := stint.New(1, stint.Config{Slots: f})
+		_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+			f.Lose(errors.New("the lease ran out"))
+			return stint.Run(context.WithoutCancel(ctx), s, func(ctx context.Context) (int, error) {
+				return f.Held(), ctx.Err()
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
 // wantsAtRelease records at each Release what Want was called with last.
 type wantsAtRelease struct {
 	*slotstest.Fake
@@ -210,3 +278,32 @@ func (f *forTiers) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	}
 	return f.Fake.TryAcquire(tier)
 }
+
+// A panic of Usage, which a caller may recover, does not leave the scheduler locked.
+func TestSlots_PanicOfUsage(t *testing.T) {
+	for name, call := range map[string]func(stint.Scheduler){
+		"Stats":   func(s stint.Scheduler) { s.Stats() },
+		"Why":     func(s stint.Scheduler) { s.Why() },
+		"Waiting": func(s stint.Scheduler) { s.Waiting() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(1, stint.Config{Slots: noUsage{slotstest.NewPool(1).Join("a")}})
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Error("no panic")
+						}
+					}()
+					call(s)
+				}()
+				s.Pause("test") // hangs if the scheduler is locked
+			})
+		})
+	}
+}
+
+// noUsage cannot say who has the slots.
+type noUsage struct{ *slotstest.Fake }
+
+func (noUsage) Usage() stint.Usage { panic("no usage") }

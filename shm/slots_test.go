@@ -83,6 +83,32 @@ func TestB8_TiersOverProcesses(t *testing.T) {
 	}
 }
 
+// Nested Runs of a function run on its slot before what waits in lower tiers of other
+// processes.
+func TestB8_NestedRunKeepsItsSlot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	s := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
+	other := stint.New(1, stint.Config{Slots: punctual(t, path, one)})
+	var ended atomic.Bool
+	after := func(context.Context) (bool, error) { return ended.Load(), nil }
+	lower, err := stint.Run(t.Context(), s, func(ctx context.Context) (*stint.Future[bool], error) {
+		lower := stint.Go(context.WithoutCancel(ctx), other.At(stint.Low), after)
+		for range 5 {
+			if _, err := stint.Run(ctx, s, func(context.Context) (int, error) { return 0, nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		ended.Store(true)
+		return lower, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := lower.Wait(t.Context()); !after || err != nil {
+		t.Errorf("the other process has got the slot before the function had ended, or %v", err)
+	}
+}
+
 // What the holder of a slot writes is visible to the next holder, also through another
 // mapping of the memory. The race detector must know that.
 func TestB8_SlotsOrderMemory(t *testing.T) {

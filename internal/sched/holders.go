@@ -87,12 +87,21 @@ func (h *holders) replace(other, x *entry) {
 	x.began, x.grant, x.lost = other.began, other.grant, other.lost
 }
 
-// yield releases everything that x has except the slots of this engine: its place in the
-// count of its key, its shared slot, and its place among the holders.
+// yield releases everything that x has except the slots of this engine.
 func (c *core) yield(x *entry) {
+	c.yieldKey(x)
+	c.yieldRest(x)
+}
+
+// yieldKey releases the place of x in the count of its key.
+func (c *core) yieldKey(x *entry) {
 	if x.Key != "" {
 		c.queue.log().Keys().Finish(x.Key)
 	}
+}
+
+// yieldRest releases the shared slot of x, and its place among the holders.
+func (c *core) yieldRest(x *entry) {
 	if c.cfg.Slots != nil {
 		c.shared.release(x) // first: it may wake another process
 	}

@@ -141,13 +141,20 @@ func (s *sharing) regain(x *entry) bool {
 	return true
 }
 
-// release releases the shared slot of x, unless it was lost.
+// release releases the shared slot of x, unless it was lost or handed down.
 func (s *sharing) release(x *entry) {
-	if !x.lost {
+	if !x.lost && x.grant != 0 {
 		s.want(s.e.gate.running() - 1)
 		s.slots.Release(x.grant)
 	}
 	x.grant, x.lost = 0, false
+}
+
+// handDown gives the shared slot of from to to.
+func (s *sharing) handDown(from, to *entry) {
+	if s.slots != nil { // otherwise from may be the entry that all plain work shares
+		to.grant, from.grant = from.grant, 0
+	}
 }
 
 // bind records that t runs on the grant of x.

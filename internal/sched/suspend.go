@@ -122,7 +122,7 @@ func (l Suspended) Resume() {
 		l.e.unlock()
 		return
 	}
-	l.h.resume(0)
+	l.h.await(l.h.wantBack(), 0)
 }
 
 // lastToReturn counts one waiting goroutine of h less, and reports whether h now needs
@@ -135,12 +135,19 @@ func (h *Hold) lastToReturn() bool {
 	return waits == 1
 }
 
-// resume gets h its slots, before those that begin to resume later, out of the freed ones
-// if there are any. It is called with the lock held and returns without it.
-func (h *Hold) resume(freed int) {
+// wantBack makes h the last of the functions that wait to resume. The lock is held, and
+// await follows.
+func (h *Hold) wantBack() *entry {
 	e := h.x.e
 	x := e.waiter(h.x.Ask)
 	e.suspended.resumes = append(e.suspended.resumes, x)
+	return x
+}
+
+// await waits until x, which wantBack has returned, is granted h's slots, out of the freed
+// ones if there are any. It is called with the lock held and returns without it.
+func (h *Hold) await(x *entry, freed int) {
+	e := h.x.e
 	e.dispatchAndUnlock(freed, false)
 	<-x.ready
 
@@ -184,7 +191,7 @@ func (h *Hold) returned(x *entry) {
 
 // takeNested gets slots of e for a function that is called within another one with the
 // hold h on slots of e. It hands those slots down if they suffice, the key allows it and
-// they are not shared. Otherwise they go to what is next, and the call waits like any
+// no shared slot was lost. Otherwise they go to what is next, and the call waits like any
 // other; then the functions between the two, from caller outwards, suspend theirs. outer is h if
 // it has suspended its slots.
 func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) (x *entry, outer *Hold, err error) {
@@ -195,13 +202,15 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	}
 	if first {
 		freed := int(h.x.Weight)
-		e.yield(h.x)
-		if e.cfg.Slots == nil && !e.killed.Load() && int(a.Weight) <= freed && e.queue.log().Keys().HasRoom(a.Key) {
+		e.yieldKey(h.x)
+		if !h.x.lost && !e.killed.Load() && int(a.Weight) <= freed && e.queue.log().Keys().HasRoom(a.Key) {
 			x = e.entry(a)
+			e.shared.handDown(h.x, x)
 			e.queue.log().Keys().Admit(a.Key)
 			e.holders.begin(x)
 			freed -= int(a.Weight)
 		}
+		e.yieldRest(h.x)
 		e.dispatch(freed, x == nil)
 	}
 	e.unlock()

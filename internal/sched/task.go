@@ -228,10 +228,14 @@ func (t *Task) Exit(parent *Hold) {
 	}
 	e := t.engine()
 	e.lock()
+	var back *entry // before end: all that waits for a shared slot is reported before it is released
+	if parent.lastToReturn() {
+		back = parent.wantBack()
+	}
 	freed := t.end()
 	t.x.recycle()
-	if parent.lastToReturn() {
-		parent.resume(freed)
+	if back != nil {
+		parent.await(back, freed)
 	} else {
 		e.dispatchAndUnlock(freed, freed > 0)
 	}
