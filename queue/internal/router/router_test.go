@@ -298,6 +298,20 @@ func TestC11_GroupsRefuse(t *testing.T) {
 	}
 }
 
+// A batch whose tasks have been refused is of no group.
+func TestC12_BatchOfARefusedCallIsOfNoGroup(t *testing.T) {
+	p := newPair(t)
+	bad, good := p.task("news"), p.task("files")
+	bad.Batch, bad.MaxAttempts = p.ids.New(start), -1
+	if _, err := p.Submit(t.Context(), start, []queue.NewTask{bad}); !errors.Is(err, queue.ErrInvalid) {
+		t.Fatal(err)
+	}
+	good.Batch = bad.Batch
+	if _, err := p.Submit(t.Context(), start, []queue.NewTask{good}); err != nil {
+		t.Errorf("the batch has no tasks yet: %v", err)
+	}
+}
+
 // TestC11_GroupsSettings: settings and pauses are those of the group of the queue, and those of
 // all queues hold in each group.
 func TestC11_GroupsSettings(t *testing.T) {

@@ -30,8 +30,11 @@ func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask
 	if errors.Is(err, queue.ErrInvalid) {
 		return nil, s.crossing(ctx, g, tasks, err)
 	}
-	for _, r := range receipts {
+	for i, r := range receipts {
 		s.tasks.put(r.ID, g)
+		if batch := tasks[i].Batch; !batch.IsZero() {
+			s.batches.put(batch, g) // not before: a batch whose tasks are refused is of no group
+		}
 	}
 	return receipts, err
 }
@@ -44,6 +47,7 @@ func (s *Store) checkBatches(ctx context.Context, g int, tasks []queue.NewTask) 
 			"and the tasks after it are of one group", queue.ErrInvalid, t.ID, queueOf(t.Queue), s.table.Name(g), batch,
 			s.table.Name(other))
 	}
+	here := make(map[queue.ID]bool) // the batches of these tasks
 	for i := range tasks {
 		t := &tasks[i]
 		for _, batch := range []queue.ID{t.Batch, t.AfterBatch} {
@@ -51,13 +55,12 @@ func (s *Store) checkBatches(ctx context.Context, g int, tasks []queue.NewTask) 
 				return refuse(t, batch, other)
 			}
 		}
-		if !t.Batch.IsZero() {
-			s.batches.put(t.Batch, g)
-		}
+		here[t.Batch] = true
 	}
 	for i := range tasks {
 		t := &tasks[i]
-		if _, known := s.batches.of(t.AfterBatch); known || t.AfterBatch.IsZero() || t.AfterBatch == t.ID {
+		_, known := s.batches.of(t.AfterBatch)
+		if known || here[t.AfterBatch] || t.AfterBatch.IsZero() || t.AfterBatch == t.ID {
 			continue
 		}
 		// Another process has submitted the batch, or this one long ago.
