@@ -144,15 +144,15 @@ func ahead(t int, queued func(t int) int) (all [Tiers]int) {
 
 // moment is the state of a limiter at one moment that explains the waits for it.
 type moment struct {
-	start  time.Time // of the limiter's clock
+	wall   time.Time // by the system's clock, which may have been set since the limiter was made
 	now    int64
 	holds  int64        // tokens, of the limiter's own
 	shared *BucketUsage // nil if there is none
 }
 
 // momentAt needs the lock.
-func (l *limiter) momentAt(now int64) moment {
-	seen := moment{start: l.start, now: now, holds: l.bucket.Tokens(now)}
+func (l *limiter) momentAt(at int64) moment {
+	seen := moment{wall: now(), now: at, holds: l.bucket.Tokens(at)}
 	if l.shared != nil {
 		usage := l.shared.bucket.Usage()
 		seen.shared = &usage
@@ -160,7 +160,7 @@ func (l *limiter) momentAt(now int64) moment {
 	return seen
 }
 
-func (s *moment) time(at int64) time.Time { return s.start.Add(time.Duration(at)) }
+func (s *moment) time(at int64) time.Time { return s.wall.Add(time.Duration(at - s.now)) }
 
 // explain describes a caller that waits.
 func (s *moment) explain(w *waiter) LimiterWaiting {

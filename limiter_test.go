@@ -222,6 +222,27 @@ func TestB10_GivingUpIsAsIfNeverThere(t *testing.T) {
 	})
 }
 
+// The system's clock may have been set since the limiter was made: a deadline without a
+// monotonic reading is as far away as that clock says now, and so is the time of a grant.
+func TestB10_ClockThatWasSetBack(t *testing.T) {
+	l := stint.NewLimiter(100, stint.LimiterConfig{Capacity: 1})
+	l.SetBack(2 * time.Hour) // outside a bubble, whose times have no monotonic reading
+	begin := time.Now().Round(0)
+	if !l.Try(1) {
+		t.Fatal("no token")
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), begin.Add(time.Hour))
+	defer cancel()
+	if err := l.Wait(ctx, 1); err != nil {
+		t.Errorf("Wait with a deadline in an hour: %v", err)
+	}
+	for _, r := range l.Why(100) {
+		if r.FreeAt.Round(0).After(begin.Add(time.Hour)) {
+			t.Errorf("the tokens come at %v, and it is %v", r.FreeAt, begin)
+		}
+	}
+}
+
 // A wait that its context's deadline would cut short is refused at once. Its error has how
 // long it would be, counting the waiters before it but not lower tiers. An entry that the
 // guard may admit in time waits.

@@ -57,7 +57,7 @@ func (l *limiter) queue(
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !deadline.IsZero() && l.shared == nil {
-		if delay := l.delay(key, p, n); l.start.Add(time.Duration(l.now()) + delay).After(deadline) {
+		if delay := l.delay(key, p, n); now().Add(delay).After(deadline) {
 			l.entries.Put(e)
 			return nil, 0, &DeadlineError{Wait: delay}
 		}
