@@ -3,6 +3,7 @@ package stint_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -515,4 +516,60 @@ func TestB7_DrainStartsNothingThroughAPause(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	})
+}
+
+// What a running function submits is accepted during a Drain, also if it waits for room in the
+// queue when the Drain begins. Others that wait for room are refused.
+func TestB7_DrainAcceptsBlockedWorkOfRunningFunctions(t *testing.T) {
+	nested := func(context.Context, int) (int, error) { return 1, nil }
+	for name, submit := range map[string]func(context.Context, stint.Scheduler) error{
+		"Go": func(ctx context.Context, s stint.Scheduler) error {
+			_, err := stint.Go(ctx, s, func(ctx context.Context) (int, error) { return nested(ctx, 0) }).Wait(ctx)
+			return err
+		},
+		"Group": func(ctx context.Context, s stint.Scheduler) error {
+			g := stint.NewGroup(ctx, s)
+			g.Go(func(context.Context) error { return nil })
+			return g.Wait()
+		},
+		"Map": func(ctx context.Context, s stint.Scheduler) (err error) {
+			for _, e := range stint.Map(ctx, s, slices.Values([]int{1}), nested) {
+				err = errors.Join(err, e)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stint.New(2, stint.Config{Queue: 1})
+				f := stint.Go(t.Context(), s, func(ctx context.Context) (int, error) {
+					time.Sleep(2 * time.Second)
+					return 0, submit(ctx, s)
+				})
+				sleep := func(context.Context) (int, error) { time.Sleep(10 * time.Second); return 0, nil }
+				stint.Go(t.Context(), s, sleep)
+				stint.Go(t.Context(), s, sleep) // the queue is full
+				time.Sleep(time.Second)
+				others := make(chan error, 2)
+				for range cap(others) { // the first gets the room of what starts on the slot of the function that waits
+					go func() { _, err := stint.Go(t.Context(), s, sleep).Wait(t.Context()); others <- err }()
+				}
+				time.Sleep(2 * time.Second)
+				if n := s.Stats().Blocked; n != 2 {
+					t.Fatalf("%d wait for room, want the function and another", n)
+				}
+				drained := make(chan error, 1)
+				go func() { drained <- s.Drain(t.Context()) }()
+				if _, err := f.Wait(t.Context()); err != nil {
+					t.Errorf("the work of the running function: %v", err)
+				}
+				if err := errors.Join(<-others, <-others); !errors.Is(err, stint.ErrClosed) {
+					t.Errorf("other work that waits for room: %v, want %v", err, stint.ErrClosed)
+				}
+				if err := <-drained; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

@@ -52,7 +52,12 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 			e.dispatchAndUnlock(0, false)
 			return ErrQueueFull
 		}
-		return e.blocked.wait(ctx, a)
+		err := e.blocked.wait(ctx, a)
+		if err == ErrClosed && !e.killed.Load() { //nolint:errorlint // it is not wrapped
+			e.lock() // again, as a running function may still submit while the engine drains
+			return e.submitAndUnlock(ctx, a)
+		}
+		return err
 	}
 	if a.enqueue(e) {
 		e.dispatch(0, false)
