@@ -100,11 +100,7 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	e.unlock()
 	queued := backlog.ScanRuns(e.queue.policy, engineLock{e}, arrivedNode,
 		func(stand *node, at uint64) (backlog.Piece[int64], bool) { return e.queue.pieceAt(stand, at, last) })
-	e.lock()
-	present := e.present()
-	present.Forecast = e.forecast()
-	also()
-	e.unlock()
+	present := e.presentWith(also)
 	for p := range queued.All(present.Running) {
 		each(queued.Len(), &present, &Wait{Tier: p.Tier, Since: e.queue.clock.time(p.Value), Why: p.Reasons})
 	}
@@ -128,6 +124,17 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 		}
 		each(queued.Len(), &present, w)
 	}
+}
+
+// presentWith returns the present after a call of also, which may be code of the user: a panic
+// leaves no lock behind.
+func (e *Engine) presentWith(also func()) Present {
+	e.lock()
+	defer e.unlock()
+	p := e.present()
+	p.Forecast = e.forecast()
+	also()
+	return p
 }
 
 // Why explains the wait of a queued function. It calls also at the same moment, with the

@@ -47,8 +47,12 @@ func (l *suspendedFuncs) reserves() bool {
 
 // resume gives a function its slots again, which are counted already.
 func (l *suspendedFuncs) resume(x *entry) {
-	i := slices.Index(l.resumes, x)
-	l.resumes = slices.Delete(l.resumes, i, i+1)
+	if i := slices.Index(l.resumes, x); i > 0 {
+		l.resumes = slices.Delete(l.resumes, i, i+1)
+	} else { // mostly: to move all others would take quadratic time
+		l.resumes[0] = nil
+		l.resumes = l.resumes[1:]
+	}
 	l.e.queue.log().Keys().Admit(x.Key)
 	l.e.holders.begin(x)
 	l.e.decided.granted.append(x)
