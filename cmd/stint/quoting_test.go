@@ -85,6 +85,11 @@ func TestRun_ShellsOfTheCommandAreRefused(t *testing.T) {
 		{"/bin/bash", "-ec", "cat {}"},
 		{"bash", "-o", "pipefail", "-c", "cat {.}"},
 		{"dash", "-c", "-e", "cat {1}"},
+		{"sh", "-c", "--", "cat {}"},
+		{"sh", "-c", "+x", "cat {}"},
+		{"sh", "-c", "-o", "errexit", "cat {}"},
+		{"env", "A=b", "sh", "-c", "cat {}"},
+		{"timeout", "5", "nice", "sh", "-c", "cat {}"},
 	} {
 		cmd := command(t, append([]string{"run", "-0"}, words...)...)
 		got := runCmd(t, cmd, strings.Join(hostileNames, "\x00"))

@@ -12,24 +12,45 @@ import (
 // shellsTable has the names of shells.
 var shellsTable = []string{"sh", "ash", "bash", "dash", "fish", "ksh", "ksh93", "mksh", "yash", "zsh"}
 
-// checkNestedShell refuses sh -c '… {} …': the words of a command are not quoted for a
-// shell, so that shell would execute what is in a file's name. In sh -c {} each input is
-// meant to be a script.
+// nestedWrappersTable has programs that execute the program named after their options.
+var nestedWrappersTable = []string{
+	"chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout",
+}
+
+// checkNestedShell refuses sh -c '… {} …', also behind a wrapper such as env: the words of a
+// command are not quoted for a shell, so that shell would execute what is in a file's name. In
+// sh -c {} each input is meant to be a script.
 func checkNestedShell(words []string, templates []template.Template) error {
+	for slices.Contains(nestedWrappersTable, filepath.Base(words[0])) {
+		inner := slices.IndexFunc(words[1:], func(word string) bool {
+			name := filepath.Base(word)
+			return slices.Contains(shellsTable, name) || slices.Contains(nestedWrappersTable, name)
+		})
+		if inner < 0 {
+			return nil
+		}
+		words, templates = words[inner+1:], templates[inner+1:]
+	}
 	shell := filepath.Base(words[0])
 	if !slices.Contains(shellsTable, shell) {
 		return nil
 	}
 	reads := false // the next word that is not an option is a script
-	for i, word := range words[1:] {
-		if strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") {
-			reads = reads || strings.Contains(word, "c")
+	for i := 1; i < len(words); i++ {
+		word := words[i]
+		if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "+") {
+			if !strings.HasPrefix(word, "--") {
+				reads = reads || word[0] == '-' && strings.Contains(word, "c")
+				if strings.HasSuffix(word, "o") {
+					i++ // the name of an option
+				}
+			}
 			continue
 		}
 		if !reads {
 			continue
 		}
-		if name := templates[i+1].Input(); name != "" && name != word {
+		if name := templates[i].Input(); name != "" && name != word {
 			return fmt.Errorf("%s is in the script of %s -c, %w: leave %s -c out, since stint runs a command of one word "+
 				"in /bin/sh and quotes the input, or write \"$1\" in the script and %s %s after it; the script is: %s",
 				name, shell, template.ErrCode, shell, shell, name, word)
