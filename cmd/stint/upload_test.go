@@ -170,6 +170,22 @@ func TestE4_UploadsArrive(t *testing.T) {
 	}
 }
 
+// A server that takes tasks from other queues than the default one runs its commands, too.
+func TestE4_UploadsArriveAtAServerOfOtherQueues(t *testing.T) {
+	t.Parallel()
+	r := receive(t, "--queue", "images", "--queue", "other", "--then", `wc -c < "$1"`)
+	r.file("a", 1000)
+	r.upload("a").want(t, "", "1 sent (1000 B), 0 skipped, 0 failed", 0)
+	ids := r.commands()
+	if len(ids) != 1 {
+		t.Fatalf("commands were submitted: %v", ids)
+	}
+	r.stint("wait", ids[0]).want(t, "", "", 0)
+	if found := r.stint("ls", "--queue", "images", "--json"); !strings.Contains(found.stdout, ids[0]) {
+		t.Errorf("the command is not on the first queue of the server: %+v", found)
+	}
+}
+
 // Without --chunk, a file has the chunks of package transfer.
 func TestE4_UploadInUsualChunks(t *testing.T) {
 	t.Parallel()

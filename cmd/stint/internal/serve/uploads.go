@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -70,7 +71,7 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 	}
 	if cfg.Uploads.Then != "" {
 		to.Finished = func(ctx context.Context, done receiver.Upload) error {
-			return submitThen(ctx, q, cfg.Uploads.Then, done)
+			return submitThen(ctx, q, thenQueue(cfg.Queues), cfg.Uploads.Then, done)
 		}
 	}
 	page, err := browser.New(browser.Config{Endpoint: uploadsPath, Token: true})
@@ -146,9 +147,18 @@ func readBriefly(next http.Handler) http.Handler {
 	})
 }
 
-// submitThen submits the command for a finished file. It is called again until it has
+// thenQueue returns the queue of the commands of finished files: the default one, or else the first
+// of those from which this server takes tasks.
+func thenQueue(queues []string) string {
+	if len(queues) == 0 || slices.Contains(queues, queue.DefaultQueue) {
+		return queue.DefaultQueue
+	}
+	return queues[0]
+}
+
+// submitThen submits the command for a finished file to a queue. It is called again until it has
 // succeeded once.
-func submitThen(ctx context.Context, q *queue.Queue, then string, done receiver.Upload) error {
+func submitThen(ctx context.Context, q *queue.Queue, name, then string, done receiver.Upload) error {
 	path, err := filepath.Abs(done.Path)
 	if err != nil {
 		return err
@@ -159,7 +169,7 @@ func submitThen(ctx context.Context, q *queue.Queue, then string, done receiver.
 	}
 	command := isolate.Command{Args: []string{"/bin/sh", "-c", then, "stint", path}, Dir: dir}
 	_, err = queue.Kind[isolate.Command](Kind).Submit(ctx, q, command, queue.Options{
-		Unique: "upload " + done.ID, MaxAttempts: 1, Tier: done.Priority, Key: done.Key,
+		Queue: name, Unique: "upload " + done.ID, MaxAttempts: 1, Tier: done.Priority, Key: done.Key,
 	})
 	return err
 }
