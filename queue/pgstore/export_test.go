@@ -67,3 +67,12 @@ func Fence(ctx context.Context, s *Store, id queue.ID, token queue.Token) error 
 func InboxPause(useful bool, took time.Duration) time.Duration {
 	return (&inbox{useful: useful}).pause(took)
 }
+
+// PoolSize returns how many connections a store at url has at most.
+func PoolSize(url string) (int32, error) {
+	t, err := parse(url)
+	if err != nil {
+		return 0, err
+	}
+	return t.config.MaxConns, nil
+}

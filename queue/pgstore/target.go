@@ -32,6 +32,7 @@ func parse(url string) (target, error) {
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		cfg.BeforeConnect = new(sessions).prepare
 	}
+	cfg.MaxConns = max(cfg.MaxConns, 2) // the lease is renewed while the store is read
 	c := cfg.ConnConfig
 	c.DialFunc = dial
 	return target{fmt.Sprintf("PostgreSQL at %s:%d, database %s", c.Host, c.Port, c.Database), cfg}, nil
@@ -69,7 +70,7 @@ var remediesTable = map[string]struct {
 	"26000":        {notPrepared, false},
 	"42P05":        {notPrepared, false},
 	"53100":        {"make room on the disk of the server", false},
-	"53300":        {"the server has no connection left: raise max_connections, or lower pool_max_conns", false},
+	"53300":        {"the server has no connection left: raise max_connections, or lower pool_max_conns (2 at least are used)", false},
 	"57P03":        {"the server is starting or stopping", false},
 }
 
