@@ -67,6 +67,8 @@ func (f *submitFlags) payloadOf(args []string) ([]byte, error) {
 		switch {
 		case len(args) > 0:
 			return nil, fmt.Errorf("a task of --kind %s has a --payload and no command", f.kind)
+		case len(f.env) > 0 || f.dir != "" || f.stdin != "":
+			return nil, fmt.Errorf("--env, --dir and --stdin are of commands; a task of --kind %s has a --payload", f.kind)
 		case f.payload != "" && !json.Valid([]byte(f.payload)):
 			return nil, fmt.Errorf("--payload %.40q is not JSON; a JSON string needs its own quotes", f.payload)
 		}
