@@ -570,13 +570,14 @@ func TestE4_S3FileChanges(t *testing.T) {
 	g := newGateway(t)
 	f := newFront(t, g)
 	path := filepath.Join(t.TempDir(), "a")
-	want := content(2, 4*part)
-	write(t, path, content(1, 4*part))
+	want := content(1, 4*part)
+	write(t, path, want)
+	want[len(want)-1]++
 	var once sync.Once
 	f.body = func(r *http.Request, body io.Reader) io.Reader {
 		if r.URL.Query().Get("partNumber") == "3" {
-			once.Do(func() {
-				if err := os.WriteFile(path, want, 0o600); err != nil {
+			once.Do(func() { // in one step: the next attempt must not find another change
+				if err := change(path, want[len(want)-1:], int64(len(want)-1)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -595,6 +596,16 @@ func TestE4_S3FileChanges(t *testing.T) {
 	if n := g.uploads(t); n != 0 {
 		t.Errorf("%d unfinished uploads are left", n)
 	}
+}
+
+// change writes into a file.
+func change(path string, b []byte, at int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b, at)
+	return errors.Join(err, f.Close())
 }
 
 // A cancel of a running upload deletes its parts, and [transfer.Terminate] those of one that was
