@@ -70,7 +70,7 @@ var remediesTable = map[string]struct {
 	"26000":        {notPrepared, false},
 	"42P05":        {notPrepared, false},
 	"53100":        {"make room on the disk of the server", false},
-	"53300":        {"the server has no connection left: raise max_connections, or lower pool_max_conns (2 at least are used)", false},
+	"53300":        {"no connection is left: raise max_connections, or lower pool_max_conns (not below 2)", false},
 	"57P03":        {"the server is starting or stopping", false},
 }
 
