@@ -31,7 +31,7 @@ type Admin interface {
 	Settings(ctx context.Context) (map[string]Configured, error)
 
 	// Schedules returns all schedules, sorted by name. Like Find, it may return changes that
-	// are not durable yet.
+	// are not durable yet. With an error it may return those that it could read.
 	Schedules(ctx context.Context) ([]ScheduleState, error)
 
 	// Reschedule changes a schedule if its version is still r.Was, and submits r.Tasks as

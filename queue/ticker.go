@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
@@ -63,14 +64,14 @@ func (k *ticker) tick(ctx context.Context) time.Time {
 	all, err := k.q.store.Schedules(ctx)
 	now := k.q.wall()
 	next := now.Add(k.q.cfg.Poll)
-	if err != nil {
-		if ctx.Err() == nil {
-			k.q.cfg.Logger.Error("read schedules", slog.Any("error", err))
-		}
-		return next
+	if err != nil && ctx.Err() == nil {
+		k.q.cfg.Logger.Error("read schedules", slog.Any("error", err))
 	}
 	before := k.known
 	k.known = make(map[string]*known, len(all))
+	if err != nil {
+		maps.Copy(k.known, before) // those that could not be read
+	}
 	var due []*known
 	for i := range all {
 		was := before[all[i].Name]

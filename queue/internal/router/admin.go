@@ -65,19 +65,19 @@ func (s *Store) Settings(ctx context.Context) (map[string]queue.Configured, erro
 	return all, nil
 }
 
-// Schedules is as [queue.Admin] says.
+// Schedules is as [queue.Admin] says. If groups do not answer within 3 s, it returns the schedules
+// of the others with an error that names these groups.
 func (s *Store) Schedules(ctx context.Context) (all []queue.ScheduleState, err error) {
 	parts := make([][]queue.ScheduleState, len(s.stores))
 	err = s.each(s.all(), func(g int) (err error) {
-		parts[g], err = s.stores[g].Schedules(ctx)
+		part, stop := partOf(ctx, len(s.stores))
+		defer stop()
+		parts[g], err = s.stores[g].Schedules(part)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	all = slices.Concat(parts...)
 	slices.SortStableFunc(all, func(a, b queue.ScheduleState) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
+	return all, err
 }
 
 // Reschedule is as [queue.Admin] says. A schedule is of the group of its queue, and stays
@@ -98,7 +98,7 @@ func (s *Store) Reschedule(ctx context.Context, now time.Time, r queue.Reschedul
 	}
 	var err error
 	if !r.Was.IsZero() {
-		if err = s.stores[g].Reschedule(ctx, now, r); !errors.Is(err, queue.ErrChanged) {
+		if err = s.reschedule(ctx, now, g, r); !errors.Is(err, queue.ErrChanged) {
 			return err
 		}
 	}
@@ -112,7 +112,18 @@ func (s *Store) Reschedule(ctx context.Context, now time.Time, r queue.Reschedul
 	case err != nil:
 		return err
 	}
-	return s.stores[g].Reschedule(ctx, now, r)
+	return s.reschedule(ctx, now, g, r)
+}
+
+// reschedule is Reschedule of a group, and remembers the places of the tasks.
+func (s *Store) reschedule(ctx context.Context, now time.Time, group int, r queue.Reschedule) error {
+	err := s.stores[group].Reschedule(ctx, now, r)
+	if err == nil {
+		for i := range r.Tasks {
+			s.tasks.put(r.Tasks[i].ID, group)
+		}
+	}
+	return err
 }
 
 // schedule returns the group that has a schedule, or -1.

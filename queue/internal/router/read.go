@@ -78,12 +78,14 @@ func (s *Store) Explain(ctx context.Context, now time.Time, id queue.ID) (reason
 // Stats is as [queue.Store] says. Total has the running tasks of all groups. Lead is the
 // leader of the default group, and Groups has those of all.
 func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
-	parts := make([]queue.Stats, len(s.stores))
-	err := s.each(s.all(), func(g int) (err error) {
-		parts[g], err = s.stores[g].Stats(ctx, now)
-		return err
+	parts, silent := make([]queue.Stats, len(s.stores)), make([]error, len(s.stores))
+	err := s.each(s.all(), func(g int) error {
+		part, stop := partOf(ctx, len(s.stores))
+		defer stop()
+		parts[g], silent[g] = s.stores[g].Stats(part, now)
+		return silent[g]
 	})
-	if err != nil {
+	if err != nil && (!slices.Contains(silent, nil) || ctx.Err() != nil) {
 		return queue.Stats{}, err
 	}
 	total := parts[s.table.Default()]
@@ -91,6 +93,9 @@ func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	var refuses []string
 	for g := range parts {
 		part := &parts[g]
+		if silent[g] != nil {
+			part.Refuses = silent[g].Error()
+		}
 		if part.Refuses != "" {
 			refuses = append(refuses, "group "+s.table.Name(g)+": "+part.Refuses)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/router"
 	"github.com/stintgo/stint/queue/memstore"
@@ -477,6 +479,58 @@ func (silent) Heartbeat(ctx context.Context, _ time.Time, _ queue.Worker, _ []qu
 func (silent) Maintain(ctx context.Context, _ time.Time, _ int) (time.Time, error) {
 	<-ctx.Done()
 	return time.Time{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
+func (silent) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
+func (silent) Stats(ctx context.Context, _ time.Time) (queue.Stats, error) {
+	<-ctx.Done()
+	return queue.Stats{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
+func (silent) Command(context.Context, time.Time, queue.Command) (int, error) {
+	return 0, queue.ErrUnavailable
+}
+
+// TestC11_SilentGroupAndOperators: schedules of the other groups tick, commands for their tasks
+// succeed, and the statistics name the silent group.
+func TestC11_SilentGroupAndOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		every := queue.Schedule{Name: "s", Cron: "@every 10s", Task: queue.Spec{Kind: "work"}}
+		if err := queue.New(p.Store, queue.Config{}).Schedule(t.Context(), every); err != nil {
+			t.Fatal(err)
+		}
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, p.rest})
+		q := queue.New(s, queue.Config{Logger: slog.New(slog.DiscardHandler)})
+		ran := 0
+		queue.Kind[any]("work").Handle(q, func(context.Context, *queue.Job[any]) error { ran++; return nil })
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := q.Run(ctx, stint.New(1, stint.Config{})); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if ran < 4 {
+			t.Errorf("the schedule has run %d times in a minute, want about 6", ran)
+		}
+		if all, err := s.Schedules(t.Context()); len(all) != 1 || !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("schedules: %+v, %v", all, err)
+		}
+		task, err := queue.Kind[any]("work").Submit(t.Context(), q, nil, queue.Options{RunAt: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Cancel(t.Context(), task.ID); err != nil {
+			t.Errorf("cancel: %v", err)
+		}
+		stats, err := s.Stats(t.Context(), time.Now())
+		if err != nil || !strings.Contains(stats.Refuses, "group mail: ") {
+			t.Errorf("stats: %+v, %v", stats, err)
+		}
+	})
 }
 
 // TestC11_GroupThatDoesNotAnswer: the tasks of other groups keep their leases, and those of the

@@ -35,7 +35,7 @@ func New(t *Table, stores []queue.Store) *Store {
 	return &Store{table: t, stores: stores}
 }
 
-// partWithin limits a part of Heartbeat and Maintain, so that a group without a leader does
+// partWithin limits a part of a call that does not need all groups, so that a group without a leader does
 // not delay the others for long.
 const partWithin = 3 * time.Second
 
@@ -55,6 +55,14 @@ func (s *Store) each(groups []int, call func(group int) error) error {
 	}
 	calls.Wait()
 	return errors.Join(errs...)
+}
+
+// partOf returns the context for a part of a call: limited, if the call has several.
+func partOf(ctx context.Context, parts int) (context.Context, context.CancelFunc) {
+	if parts == 1 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, partWithin)
 }
 
 // all returns all groups, the default group first.
@@ -145,10 +153,7 @@ func (s *Store) Heartbeat(
 	}
 	answers := make([]queue.Answer, len(heartbeats))
 	send := func(g int, indexes []int) error {
-		part, stop := ctx, context.CancelFunc(func() {})
-		if len(parts) > 1 {
-			part, stop = context.WithTimeout(ctx, partWithin)
-		}
+		part, stop := partOf(ctx, len(parts))
 		defer stop()
 		got, err := s.stores[g].Heartbeat(part, now, s.worker(w, g), pick(heartbeats, indexes))
 		for i, at := range indexes {
@@ -217,13 +222,21 @@ func (s *Store) worker(w queue.Worker, group int) queue.Worker {
 }
 
 // Command is as [queue.Store] says, but that a command for several groups takes the oldest
-// tasks of the default group first, then those of the others.
+// tasks of the default group first, then those of the others. One for tasks whose groups are all
+// known asks no other group.
 func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (total int, err error) {
 	if c.Filter.Queue != "" {
 		return s.stores[s.table.Of(c.Filter.Queue)].Command(ctx, now, c)
 	}
+	groups := s.all()
+	if ids := c.Filter.IDs; len(ids) > 0 {
+		known, unknown := s.split(len(ids), func(i int) queue.ID { return ids[i] })
+		if len(unknown) == 0 {
+			groups = slices.DeleteFunc(groups, func(g int) bool { return known[g] == nil })
+		}
+	}
 	left := c
-	for _, g := range s.all() {
+	for _, g := range groups {
 		n, err := s.stores[g].Command(ctx, now, left)
 		total += n
 		if err != nil {
@@ -249,10 +262,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (next ti
 		}
 	}
 	err = s.each(s.all(), func(g int) error {
-		part, stop := ctx, context.CancelFunc(func() {})
-		if len(s.stores) > 1 {
-			part, stop = context.WithTimeout(ctx, partWithin)
-		}
+		part, stop := partOf(ctx, len(s.stores))
 		defer stop()
 		at, err := s.stores[g].Maintain(part, now, limit)
 		mu.Lock()
