@@ -106,18 +106,25 @@ func (o *order) storeInFile(r *Result, size int64) error {
 		return o.spool.diskError(err)
 	}
 	r.Capture.rehome(o.spill, o.end)
-	o.end += size
+	o.end = (o.end + size + block - 1) / block * block // so that the space of each can be freed
 	return nil
 }
+
+// block is a multiple of the blocks of usual file systems.
+const block = 4096
 
 // release writes a result that has waited.
 func (o *order) release(r Result, write func(Result) error) error {
 	delete(o.waiting, r.Seq)
-	if r.Capture != nil && r.Capture.home != io.ReaderAt(o.spill) {
+	spilled := r.Capture != nil && o.spill != nil && r.Capture.home == io.ReaderAt(o.spill)
+	if r.Capture != nil && !spilled {
 		o.held -= r.Capture.size()
 	}
 	if err := write(r); err != nil {
 		return err
+	}
+	if spilled { // there may always be another result that waits
+		_ = punch(o.spill, r.Capture.offset, (r.Capture.size()+block-1)/block*block) // where it is supported
 	}
 	if len(o.waiting) > 0 || o.end == 0 {
 		return nil
