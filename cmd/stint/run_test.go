@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -98,6 +99,17 @@ func TestRun_ManyBadInputs(t *testing.T) {
 			t.Errorf("%d lines on standard error, want 2", n)
 		}
 	}
+}
+
+// An input that ends the run ends a dry run, too, after all commands of the inputs before.
+func TestRun_DryRunUntilAnInputThatEndsIt(t *testing.T) {
+	var in, want strings.Builder
+	for i := range 3000 {
+		fmt.Fprintln(&in, i)
+		fmt.Fprintln(&want, "echo", i)
+	}
+	r := stint(t, in.String()+"x\x00y\n", "run", "--dry-run", "echo")
+	r.want(t, want.String(), "read inputs: ", 125)
 }
 
 // Messages about a job show the beginning of a long command, in whole

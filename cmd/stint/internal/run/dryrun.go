@@ -2,21 +2,28 @@ package run
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 )
 
 // DryRun writes the commands that [Do] would run to w, one per line, in the order of the
-// inputs, and returns the number of inputs that cannot be made into a command.
+// inputs, and returns the number of inputs that cannot be made into a command. An input that
+// would end the run ends it, after the commands of all inputs before.
 func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
-	r := &Run{cfg: cfg}
 	refused := refusals{say: cfg.Say}
-	defer func() { bad = refused.n }()
 	buffered := bufio.NewWriter(w)
+	err = dryRun(cfg, buffered, &refused)
+	refused.sum()
+	return refused.n, errors.Join(err, buffered.Flush())
+}
+
+func dryRun(cfg *Config, w *bufio.Writer, refused *refusals) error {
+	r := &Run{cfg: cfg}
 	seq := 0
 	for in, err := range cfg.Source.all(cfg.Source.File, func(int64) {}) {
 		if err != nil {
-			return 0, fmt.Errorf("read inputs: %w", err)
+			return fmt.Errorf("read inputs: %w", err)
 		}
 		seq++
 		j, err := r.makeJob(seq, in)
@@ -26,12 +33,11 @@ func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
 		}
 		done, err := cfg.Log.Done(seq, j.text)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if !done {
-			_, _ = fmt.Fprintln(buffered, j.text) // Flush returns the error
+			_, _ = fmt.Fprintln(w, j.text) // Flush returns the error
 		}
 	}
-	refused.sum()
-	return 0, buffered.Flush()
+	return nil
 }
