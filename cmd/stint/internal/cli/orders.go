@@ -212,6 +212,9 @@ func (f *orderFlags) waitFor(ctx context.Context, server *remote.Server, ids []q
 
 // giveQueue executes the order for a queue as a whole, or for all if it has no name.
 func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err error) {
+	if f.do == queue.OrderResume && f.reason != "" {
+		return errors.New("--reason is kept with a paused queue, and a resumed one has none: leave it out")
+	}
 	if err := f.warnUnknownQueue(ctx, server, f.queue); err != nil {
 		return err
 	}

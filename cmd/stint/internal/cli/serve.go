@@ -83,6 +83,7 @@ type serveFlags struct {
 	uploadsMax, uploadsQuota, then      string
 	uploadsJobs                         int
 	uploadsSet                          bool // a flag --uploads-… was given
+	minFreeSet                          bool // --min-free was given
 }
 
 // defaultGrace is how long a server that was signaled to end waits for commands.
@@ -97,6 +98,7 @@ func newServe(s *streams) *cobra.Command {
 			cmd.Flags().Visit(func(flag *pflag.Flag) {
 				f.uploadsSet = f.uploadsSet || strings.HasPrefix(flag.Name, "uploads-")
 			})
+			f.minFreeSet = cmd.Flags().Changed("min-free")
 			return runServe(&f, s)
 		},
 	}
@@ -190,7 +192,7 @@ func parseSize(flag, text string) (int64, error) {
 
 // config turns the flags into a server. It reports every problem that it finds.
 func (f *serveFlags) config(s *streams) (serve.Config, error) {
-	var errs [12]error
+	var errs [13]error
 	if f.store == "" { // not the default of the flag, which the help shows: the URL may have a password
 		var set bool
 		if f.store, set = os.LookupEnv("STINT_STORE"); set && f.store == "" {
@@ -220,6 +222,9 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	cfg.Groups, errs[9] = parseGroups(f.groups, f.groupStores, f.store)
 	if f.store == "" && f.nodeListen+f.nodeAddress != "" {
 		errs[10] = errors.New("--node-listen and --node-address are for servers that share a store: give --store, too")
+	}
+	if f.store != "" && f.minFreeSet {
+		errs[12] = errors.New("--min-free is about the disk of --dir: a database server of --store looks after its own")
 	}
 	return cfg, errors.Join(errs[:]...)
 }
