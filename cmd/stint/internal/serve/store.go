@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/stintgo/stint/queue"
@@ -135,6 +136,14 @@ const storePatience = 5 * time.Second
 // on this host, and for a URL that is not valid.
 func route(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
+	if strings.HasPrefix(scheme, "postgres") { // the host may be a parameter, or PGHOST
+		if c, err := pgconn.ParseConfig(address); err == nil {
+			if network, hostPort := pgconn.NetworkAddress(c.Host, c.Port); network == "tcp" {
+				return hostPort
+			}
+			return ""
+		}
+	}
 	rest, _, _ = strings.Cut(rest, "/")
 	rest, _, _ = strings.Cut(rest, "?")
 	rest = rest[strings.LastIndex(rest, "@")+1:]

@@ -9,6 +9,7 @@ import (
 
 // The way to the database is that to its first server.
 func TestC11_WayToTheDatabase(t *testing.T) {
+	t.Setenv("PGHOST", "db.of.environment")
 	for url, want := range map[string]string{
 		"postgres://db.example.org/jobs":                   "db.example.org:5432",
 		"postgresql://u:p@ss@10.0.0.7:6432/jobs?sslmode=x": "10.0.0.7:6432",
@@ -19,6 +20,8 @@ func TestC11_WayToTheDatabase(t *testing.T) {
 		"postgres://[2001:db8::1]/jobs":                    "[2001:db8::1]:5432",
 		"unix:///run/redis.sock":                           "",
 		"postgres:///jobs?host=/run/postgresql":            "",
+		"postgres:///jobs?host=db.example.org&port=6432":   "db.example.org:6432",
+		"postgres://u@/jobs":                               "db.of.environment:5432",
 		"postgres://root:secret@host:port/jobs":            "",
 	} {
 		if got := serve.Route(url); got != want {
