@@ -303,7 +303,7 @@ func TestSlots_PanicOfUsage(t *testing.T) {
 	}
 }
 
-// noUsage cannot say who has the slots.
+// noUsage are slots whose holders are not known.
 type noUsage struct{ *slotstest.Fake }
 
 func (noUsage) Usage() stint.Usage { panic("no usage") }

@@ -179,10 +179,7 @@ func TestE2_AbsoluteLocations(t *testing.T) {
 		if req.Method != http.MethodPost {
 			return false
 		}
-		made := httptest.NewRecorder()
-		r.server.serveEndpoint(made, req)
-		w.Header().Set("Location", home+made.Header().Get("Location"))
-		w.WriteHeader(made.Code)
+		r.server.createAt(home, w, req)
 		return true
 	}
 	to := strings.Replace(r.server.url(), "://", "://u:p@", 1)
@@ -198,6 +195,14 @@ func TestE2_AbsoluteLocations(t *testing.T) {
 	if task := r.wait(other, queue.Dead); !strings.Contains(task.Error, "named this URL in the header Location") {
 		t.Errorf("the error is %q", task.Error)
 	}
+}
+
+// createAt creates an upload, and answers with its URL at an origin.
+func (s *tusServer) createAt(origin string, w http.ResponseWriter, r *http.Request) {
+	made := httptest.NewRecorder()
+	s.serveEndpoint(made, r)
+	w.Header().Set("Location", origin+made.Header().Get("Location"))
+	w.WriteHeader(made.Code)
 }
 
 // A Location that names the default port, or has the host in capitals, is on the same server.
@@ -216,10 +221,7 @@ func TestE2_LocationsWithTheDefaultPort(t *testing.T) {
 		if req.Method != http.MethodPost {
 			return false
 		}
-		made := httptest.NewRecorder()
-		r.server.serveEndpoint(made, req)
-		w.Header().Set("Location", "http://UPLOADS.test:80"+made.Header().Get("Location"))
-		w.WriteHeader(made.Code)
+		r.server.createAt("http://UPLOADS.test:80", w, req)
 		return true
 	}
 	to := strings.Replace(r.server.url(), address, "u:p@uploads.test", 1)

@@ -47,11 +47,11 @@ func (l *suspendedFuncs) reserves() bool {
 
 // resume gives a function its slots again, which are counted already.
 func (l *suspendedFuncs) resume(x *entry) {
-	if i := slices.Index(l.resumes, x); i > 0 {
-		l.resumes = slices.Delete(l.resumes, i, i+1)
-	} else { // mostly: to move all others would take quadratic time
+	if i := slices.Index(l.resumes, x); i == 0 { // mostly: to move all others would take quadratic time
 		l.resumes[0] = nil
 		l.resumes = l.resumes[1:]
+	} else {
+		l.resumes = slices.Delete(l.resumes, i, i+1)
 	}
 	l.e.queue.log().Keys().Admit(x.Key)
 	l.e.holders.begin(x)

@@ -64,8 +64,8 @@
 // # Limits
 //
 // [Config.Slots] and [Config.Rate] take the tier and the key of each request. A request
-// takes 256 KiB of memory while it receives. All IDs are 128 random bits; whoever knows an ID
-// has access to the upload. The paths of the plain protocol are names, so mount
+// takes 256 KiB of memory while it receives. All IDs are 128 random bits; a client that knows
+// an ID has access to the upload. The paths of the plain protocol are names, so mount
 // the receiver behind an access check if those matter.
 package receiver
 

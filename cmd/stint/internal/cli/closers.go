@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/internal/proc"
 )
 
@@ -11,19 +12,13 @@ import (
 // slot at once.
 var closersTable = map[string]bool{"ssh": true, "slogin": true}
 
-// wrappersTable has programs that execute the program named after their options.
-var wrappersTable = map[string]bool{
-	"chrt": true, "env": true, "ionice": true, "nice": true,
-	"nohup": true, "setsid": true, "stdbuf": true, "taskset": true,
-}
-
 // becomes returns the name of the program that args finally execute. The options of
 // wrappers are not known here: the first word that can be one and is a program is taken
 // for it.
 func becomes(args []string) string {
 	name := filepath.Base(args[0])
 	for _, word := range args[1:] {
-		if !wrappersTable[name] {
+		if !run.ExecutesTable[name] {
 			break
 		}
 		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {

@@ -48,8 +48,8 @@ func newLimitLs(s *streams) *cobra.Command {
 	name := ""
 	cmd := &cobra.Command{
 		Use: "ls [flags]", Short: "List the limits", Args: nothingElse,
-		Long: `List the limits that are set, how much of each is in use, who set it, and
-when. With --json there is a line of JSON for each limit.
+		Long: `List the limits that are set, how much of each is in use, the operator that
+set it, and when. With --json there is a line of JSON for each limit.
 
 Exit status: 0, also if no limit is set; 125 for errors.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -12,19 +12,23 @@ import (
 // shellsTable has the names of shells.
 var shellsTable = []string{"sh", "ash", "bash", "dash", "fish", "ksh", "ksh93", "mksh", "yash", "zsh"}
 
-// nestedWrappersTable has programs that execute the program named after their options.
-var nestedWrappersTable = []string{
-	"chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout",
+// ExecutesTable has programs that become the program named after their options, by exec.
+var ExecutesTable = map[string]bool{
+	"chrt": true, "env": true, "ionice": true, "nice": true,
+	"nohup": true, "setsid": true, "stdbuf": true, "taskset": true,
 }
+
+// wraps reports whether a program runs the one named after its options.
+func wraps(name string) bool { return ExecutesTable[name] || name == "time" || name == "timeout" }
 
 // checkNestedShell refuses sh -c '… {} …', also behind a wrapper such as env: the words of a
 // command are not quoted for a shell, so that shell would execute what is in a file's name. In
 // sh -c {} each input is meant to be a script.
 func checkNestedShell(words []string, templates []template.Template) error {
-	for slices.Contains(nestedWrappersTable, filepath.Base(words[0])) {
+	for wraps(filepath.Base(words[0])) {
 		inner := slices.IndexFunc(words[1:], func(word string) bool {
 			name := filepath.Base(word)
-			return slices.Contains(shellsTable, name) || slices.Contains(nestedWrappersTable, name)
+			return slices.Contains(shellsTable, name) || wraps(name)
 		})
 		if inner < 0 {
 			return nil
