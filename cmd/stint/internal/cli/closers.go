@@ -18,7 +18,7 @@ var closersTable = map[string]bool{"ssh": true, "slogin": true}
 func becomes(args []string) string {
 	name := filepath.Base(args[0])
 	for _, word := range args[1:] {
-		if !run.ExecutesTable[name] {
+		if !run.Executes(name) {
 			break
 		}
 		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {

@@ -12,14 +12,17 @@ import (
 // shellsTable has the names of shells.
 var shellsTable = []string{"sh", "ash", "bash", "dash", "fish", "ksh", "ksh93", "mksh", "yash", "zsh"}
 
-// ExecutesTable has programs that become the program named after their options, by exec.
-var ExecutesTable = map[string]bool{
+// executesTable has programs that become the program named after their options, by exec.
+var executesTable = map[string]bool{
 	"chrt": true, "env": true, "ionice": true, "nice": true,
 	"nohup": true, "setsid": true, "stdbuf": true, "taskset": true,
 }
 
+// Executes reports whether a program becomes the one named after its options, as env does.
+func Executes(name string) bool { return executesTable[name] }
+
 // wraps reports whether a program runs the one named after its options.
-func wraps(name string) bool { return ExecutesTable[name] || name == "time" || name == "timeout" }
+func wraps(name string) bool { return Executes(name) || name == "time" || name == "timeout" }
 
 // checkNestedShell refuses sh -c '… {} …', also behind a wrapper such as env: the words of a
 // command are not quoted for a shell, so that shell would execute what is in a file's name. In
