@@ -52,12 +52,13 @@ func (c child) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slots, err := n.Slots("limit", cluster.SlotsConfig{Max: c.Max})
+	all, err := n.Slots("limit", cluster.SlotsConfig{Max: c.Max})
 	if err != nil {
 		return err
 	}
+	slots := &timedSlots{Slots: all, taken: map[stint.Grant]time.Time{}}
 	s := stint.New(c.Workers, stint.Config{Slots: slots})
-	var all sync.WaitGroup
+	var workers sync.WaitGroup
 	for range c.Workers {
 		checker, err := new(net.Dialer).DialContext(ctx, "tcp", c.Checker)
 		if err != nil {
@@ -65,10 +66,14 @@ func (c child) run(ctx context.Context) error {
 		}
 		w := worker{checker, bufio.NewScanner(checker)}
 		w.say("child " + c.Name)
-		all.Go(func() {
+		workers.Go(func() {
 			for {
 				_, err := stint.Go(ctx, s, func(ctx context.Context) (struct{}, error) {
-					w.say(fmt.Sprintf("enter %d", time.Now().UnixNano()))
+					taken := slots.earliest()
+					if ctx.Err() != nil {
+						return struct{}{}, nil // the slot was lost before the worker could enter
+					}
+					w.say(fmt.Sprintf("enter %d", taken.UnixNano()))
 					select {
 					case <-time.After(c.Hold):
 						w.say("leave")
@@ -83,8 +88,60 @@ func (c child) run(ctx context.Context) error {
 			}
 		})
 	}
-	all.Wait()
+	workers.Wait()
 	return nil
+}
+
+// timedSlots are Slots that know when each slot was taken: a process can be stopped after it
+// has taken a slot and before its worker enters.
+type timedSlots struct {
+	*cluster.Slots
+
+	mu    sync.Mutex // guards the field below
+	taken map[stint.Grant]time.Time
+}
+
+func (s *timedSlots) Bind(notify func(), lost func(stint.Grant, error)) {
+	s.Slots.Bind(notify, func(g stint.Grant, cause error) {
+		lost(g, cause) // cancels the context of the worker before its slot is forgotten
+		s.forget(g)
+	})
+}
+
+func (s *timedSlots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
+	at := time.Now()
+	g, err := s.Slots.TryAcquire(tier)
+	if err == nil {
+		s.mu.Lock()
+		s.taken[g] = at
+		s.mu.Unlock()
+	}
+	return g, err
+}
+
+func (s *timedSlots) Release(g stint.Grant) {
+	s.forget(g)
+	s.Slots.Release(g)
+}
+
+func (s *timedSlots) forget(g stint.Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.taken, g)
+}
+
+// earliest returns when the oldest slot was taken that this process has: a worker does not
+// know which one is its own.
+func (s *timedSlots) earliest() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := time.Now()
+	for _, at := range s.taken {
+		if at.Before(first) {
+			first = at
+		}
+	}
+	return first
 }
 
 // worker is a worker of a child, and its connection to the checker.
