@@ -7,5 +7,7 @@ package cluster_test
 // one with the race detector.
 func contractKinds() []kind { return kinds[:1] }
 
-// manyHosts is how many hosts are simulated at most.
-const manyHosts = 1000
+const (
+	manyHosts  = 1000 // that are simulated at most
+	manyRounds = 12   // of deaths, with few hosts and many groups
+)

@@ -6,5 +6,8 @@ package cluster_test
 // stores: those that it is not held to without the race detector.
 func contractKinds() []kind { return kinds[1:] }
 
-// manyHosts is how many hosts are simulated at most: the race detector needs minutes for 1,000.
-const manyHosts = 200
+// The simulation is smaller: the race detector needs minutes for 1,000 hosts.
+const (
+	manyHosts  = 200
+	manyRounds = 3
+)
