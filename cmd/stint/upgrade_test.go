@@ -42,7 +42,7 @@ func build(t *testing.T, dir, version string) (program string) {
 	t.Helper()
 	program = filepath.Join(dir, "stint-"+version)
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program,
-		"-ldflags", "-X github.com/stintgo/stint/internal/version.linked="+version, ".")
+		"-ldflags", "-s -w -X github.com/stintgo/stint/internal/version.linked="+version, ".")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, said)
 	}

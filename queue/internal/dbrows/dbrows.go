@@ -19,6 +19,15 @@
 // the server tells whether the batch was made.
 package dbrows
 
+// The files:
+//
+//   - dbrows.go: DB, what a database server has to do
+//   - rows.go: Rows, the batches and reads of a machine
+//   - attempts.go: calls of the server, repeated until one succeeds
+//   - leadership.go: the lease of this process, and the server's clock
+//   - health.go: what is logged and answered while the server fails
+//   - leaselog.go: LeaseLog, the leases of running tasks
+
 import (
 	"context"
 	"errors"

@@ -29,6 +29,7 @@ type health struct {
 	err     error      // of the last attempt that failed; nil if failing is 0
 	logged  time.Time  // when an error was logged
 	open    bool       // an error was logged, and its end was not
+	full    bool       // that the server has no room was logged
 }
 
 // call is a call of the server, which may take several attempts.
@@ -118,6 +119,23 @@ func (c *call) endLocked() {
 	c.err = nil
 	if c.health.failing--; c.health.failing == 0 {
 		c.health.err = nil
+	}
+}
+
+// logRoom logs when the server has no room for more tasks, for the reason why, and when it has
+// some again, with a nil why.
+func (h *health) logRoom(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	full := why != nil
+	if full == h.full {
+		return
+	}
+	if h.full = full; full {
+		h.logger.Warn("the database has no room: new tasks are refused, and the others go on",
+			slog.String("server", h.server), slog.Any("error", why))
+	} else {
+		h.logger.Info("the database has room again", slog.String("server", h.server))
 	}
 }
 

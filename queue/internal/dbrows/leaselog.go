@@ -50,7 +50,7 @@ func (l *LeaseLog) Recall(fn func(slot int, e machine.LeaseEntry)) error {
 	found := make(map[int]machine.LeaseEntry)
 	last := 0
 	limit := attempt / 2
-	err := l.rows.try(l.rows.ctx, func(ctx context.Context) error {
+	err := l.rows.attempts.try(l.rows.attempts.ctx, func(ctx context.Context) error {
 		limit = min(2*limit, attemptLast)
 		ctx, stop := context.WithTimeout(ctx, limit)
 		defer stop()
@@ -118,7 +118,7 @@ func (l *LeaseLog) write(p *put) {
 	l.mu.Lock()
 	l.next = newPut()
 	l.puts++
-	number := uint64(l.rows.epoch)<<putBits | l.puts
+	number := uint64(l.rows.leads.epoch)<<putBits | l.puts
 	encoded := make([]LeaseEntry, 0, len(p.entries))
 	for i := range p.entries {
 		if e := &p.entries[i]; l.slots.Owns(e.Slot, e.Token) {
@@ -129,9 +129,9 @@ func (l *LeaseLog) write(p *put) {
 	}
 	l.mu.Unlock()
 	if len(encoded) > 0 {
-		ctx, stop := context.WithTimeout(l.rows.ctx, stall.AnswerWithin)
-		p.err = l.rows.try(ctx, func(ctx context.Context) error {
-			return l.rows.db.PutLeases(ctx, l.rows.epoch, number, encoded)
+		ctx, stop := context.WithTimeout(l.rows.attempts.ctx, stall.AnswerWithin)
+		p.err = l.rows.attempts.try(ctx, func(ctx context.Context) error {
+			return l.rows.db.PutLeases(ctx, l.rows.leads.epoch, number, encoded)
 		})
 		stop()
 	}
