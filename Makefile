@@ -81,7 +81,7 @@ fuzz: ## Fuzz every target for FUZZTIME.
 
 .PHONY: lint
 lint: ## Vet, lint and check the formatting of every module.
-	$(call each,go vet ./...)
+	@# Among the linters is govet, with the checks of go vet.
 	$(call each,$(lint) run ./...)
 
 .PHONY: fmt

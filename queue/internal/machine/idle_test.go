@@ -2,7 +2,6 @@ package machine_test
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -137,39 +136,5 @@ func TestC10_RefusedSubmitMakesNoQueue(t *testing.T) {
 	}
 	if got := queuesOf(t, m); len(got) > 0 {
 		t.Errorf("there are %q", got)
-	}
-}
-
-// Forgotten queues leave no memory, however many there were.
-func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
-	const rounds, names, most = 20, 1000, 512 << 10 // bytes
-	m, err := machine.Open(nowhere{}, machine.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := heap()
-	for round := range rounds {
-		at := start.Add(time.Duration(round) * 2 * day)
-		for i := range names {
-			name := fmt.Sprint(round, "-", i)
-			for _, s := range []queue.Settings{{Max: 1}, {}} {
-				if err := m.Configure(t.Context(), at, name, only(s)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		maintainAt(t, m, at)
-		maintainAt(t, m, at.Add(day))
-	}
-	if got := queuesOf(t, m); len(got) > 0 {
-		t.Errorf("%d queues are left", len(got))
-	}
-	if grown := int64(heap()) - int64(before); grown > most {
-		t.Errorf("%d queues that are gone have left %d bytes", rounds*names, grown)
-	} else {
-		t.Logf("they have left %d bytes", grown)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,9 +1,12 @@
+//go:build !race
+
 package machine_test
 
 import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
@@ -72,6 +75,95 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 	}
 	if more := int64(heap()) - int64(before); more > most {
 		t.Errorf("%d queues that are not listened to any more take %d bytes", names, more)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The limits of single keys in each queue are in memory once: a change of one, and Stats,
+// allocate nothing for each pair of a queue and a key.
+func TestC10_LimitsOfKeysInManyQueues(t *testing.T) {
+	const queues, keys, most = 200, 500, 4 << 20 // bytes: the buffers of rows vary
+	few, many := queuesWithLimits(t, 1, keys), queuesWithLimits(t, queues, keys)
+	change := func(m *machine.Machine, key int) func() {
+		c := queue.Change{Key: fmt.Sprint("key ", key), Set: queue.Settings{Max: 7, Rate: queue.Rate{PerSecond: 7}}}
+		return func() {
+			if err := m.Configure(t.Context(), start, "", c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	stats := func(m *machine.Machine) func() {
+		return func() {
+			if _, err := m.Stats(t.Context(), start); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if of, more := allocated(change(few, 1)), allocated(change(many, 1)); more > of+most {
+		t.Errorf("a change of the limits of a key allocates %d bytes with 1 queue, and %d with %d", of, more, queues)
+	}
+	if of, more := allocated(stats(queuesWithLimits(t, queues, 0))), allocated(stats(many)); more > of+most {
+		t.Errorf("Stats of %d queues allocates %d bytes without limits of keys, and %d with %d", queues, of, more, keys)
+	}
+}
+
+// queuesWithLimits returns a machine with some queues, and with limits for some keys in each
+// queue.
+func queuesWithLimits(t *testing.T, queues, keys int) *machine.Machine {
+	t.Helper()
+	m := open(t, newRows())
+	var ids queue.IDs
+	for i := range queues {
+		submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Queue: fmt.Sprint("queue ", i)}}))
+	}
+	for i := range keys {
+		c := queue.Change{Key: fmt.Sprint("key ", i), Set: queue.Settings{Max: 5, Rate: queue.Rate{PerSecond: 5}}}
+		if err := m.Configure(t.Context(), start, "", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// allocated returns the bytes that a call allocates.
+func allocated(call func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Forgotten queues leave no memory, however many there were.
+func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
+	const rounds, names, most = 20, 1000, 512 << 10 // bytes
+	m, err := machine.Open(nowhere{}, machine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	for round := range rounds {
+		at := start.Add(time.Duration(round) * 2 * day)
+		for i := range names {
+			name := fmt.Sprint(round, "-", i)
+			for _, s := range []queue.Settings{{Max: 1}, {}} {
+				if err := m.Configure(t.Context(), at, name, only(s)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		maintainAt(t, m, at)
+		maintainAt(t, m, at.Add(day))
+	}
+	if got := queuesOf(t, m); len(got) > 0 {
+		t.Errorf("%d queues are left", len(got))
+	}
+	if grown := int64(heap()) - int64(before); grown > most {
+		t.Errorf("%d queues that are gone have left %d bytes", rounds*names, grown)
+	} else {
+		t.Logf("they have left %d bytes", grown)
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,7 @@ package machine_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -80,59 +78,4 @@ func settingsOf(t *testing.T, m *machine.Machine, name string) queue.Configured 
 		t.Fatal(err)
 	}
 	return all[name]
-}
-
-// The limits of single keys in each queue are in memory once: a change of one, and Stats,
-// allocate nothing for each pair of a queue and a key.
-func TestC10_LimitsOfKeysInManyQueues(t *testing.T) {
-	const queues, keys, most = 200, 500, 4 << 20 // bytes: the buffers of rows vary
-	few, many := queuesWithLimits(t, 1, keys), queuesWithLimits(t, queues, keys)
-	change := func(m *machine.Machine, key int) func() {
-		c := queue.Change{Key: fmt.Sprint("key ", key), Set: queue.Settings{Max: 7, Rate: queue.Rate{PerSecond: 7}}}
-		return func() {
-			if err := m.Configure(t.Context(), start, "", c); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	stats := func(m *machine.Machine) func() {
-		return func() {
-			if _, err := m.Stats(t.Context(), start); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if of, more := allocated(change(few, 1)), allocated(change(many, 1)); more > of+most {
-		t.Errorf("a change of the limits of a key allocates %d bytes with 1 queue, and %d with %d", of, more, queues)
-	}
-	if of, more := allocated(stats(queuesWithLimits(t, queues, 0))), allocated(stats(many)); more > of+most {
-		t.Errorf("Stats of %d queues allocates %d bytes without limits of keys, and %d with %d", queues, of, more, keys)
-	}
-}
-
-// queuesWithLimits returns a machine with some queues, and with limits for some keys in each
-// queue.
-func queuesWithLimits(t *testing.T, queues, keys int) *machine.Machine {
-	t.Helper()
-	m := open(t, newRows())
-	var ids queue.IDs
-	for i := range queues {
-		submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Queue: fmt.Sprint("queue ", i)}}))
-	}
-	for i := range keys {
-		c := queue.Change{Key: fmt.Sprint("key ", i), Set: queue.Settings{Max: 5, Rate: queue.Rate{PerSecond: 5}}}
-		if err := m.Configure(t.Context(), start, "", c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return m
-}
-
-// allocated returns the bytes that a call allocates.
-func allocated(call func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	call()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
