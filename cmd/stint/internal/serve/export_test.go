@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/server"
 )
 
 // Logs are the logs of a server, for tests that call their methods directly.
@@ -39,6 +41,34 @@ func (l Logs) Write(t *queue.Task, text string, before ...func()) error {
 	return w.Close()
 }
 
+// FailAtEnd writes an attempt whose tail is kept, and whose last write fails.
+func (l Logs) FailAtEnd(t *testing.T, task *queue.Task, text, tail string) {
+	t.Helper()
+	log, err := l.open(context.Background(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := log.(*logWriter)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Error(err)
+	}
+	if err := w.KeepTail([]byte(tail)); err != nil {
+		t.Error(err)
+	}
+	if err := w.file.Close(); err != nil {
+		t.Error(err)
+	}
+	if w.file, err = l.root.OpenFile(server.LogName(task.ID), os.O_RDONLY, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(tail)); err == nil {
+		t.Error("a file that is open for reading was written")
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // KeepTail stores the tail of an attempt that is still running when the server is killed.
 func (l Logs) KeepTail(t *testing.T, id queue.ID, text string) {
 	t.Helper()
@@ -52,6 +82,9 @@ func (l Logs) Follow(id queue.ID) (news <-chan struct{}, leave func()) { return 
 
 // Watch notifies readers until ctx ends.
 func (l Logs) Watch(ctx context.Context, q *queue.Queue) { l.watch(ctx, q) }
+
+// Remove removes the log of a forgotten task.
+func (l Logs) Remove(id queue.ID) { l.remove(id) }
 
 // Tidy runs one cleanup.
 func (l Logs) Tidy(ctx context.Context, q *queue.Queue) { l.tidy(ctx, q) }

@@ -57,7 +57,7 @@ func openLogs(dir string, each, all int64, store string, logger *slog.Logger) (*
 	l := &logs{
 		root: root, each: cmp.Or(each, DefaultOutput), all: cmp.Or(all, DefaultLogsMax), store: store, logger: logger,
 	}
-	l.recoverTails()
+	l.recoverFiles()
 	return l, nil
 }
 
@@ -79,6 +79,9 @@ func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
 
 func (l *logs) openFor(t *queue.Task) (io.WriteCloser, error) {
 	name := server.LogName(t.ID)
+	if err := l.recoverTail(name); err != nil { // of an attempt whose end could not be written
+		return nil, err
+	}
 	if err := l.shorten(name); err != nil {
 		return nil, err
 	}
@@ -113,7 +116,6 @@ func heading(t *queue.Task) string {
 // shorten removes the beginning of a log that is too long. Readers that follow it start
 // again.
 func (l *logs) shorten(name string) error {
-	shortened := name + newSuffix
 	old, err := l.root.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -130,12 +132,7 @@ func (l *logs) shorten(name string) error {
 	if err != nil {
 		return err
 	}
-	const owner = 0o600
-	text := slices.Concat([]byte("[what was before this has been dropped]\n"), rest)
-	if err := l.root.WriteFile(shortened, text, owner); err != nil {
-		return err
-	}
-	return l.root.Rename(shortened, name)
+	return l.replace(name, slices.Concat([]byte("[what was before this has been dropped]\n"), rest))
 }
 
 // tidyEvery is the interval between two cleanups of the logs.
@@ -179,9 +176,12 @@ func (l *logs) watch(ctx context.Context, q *queue.Queue) {
 	}
 }
 
+// remove removes the log of a task, and the tail that could not be added to it.
 func (l *logs) remove(id queue.ID) {
-	if err := l.root.Remove(server.LogName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.logger.Error("remove a log", slog.String("task", id.String()), slog.Any("error", err))
+	for _, name := range [...]string{server.LogName(id), server.LogName(id) + tailSuffix} {
+		if err := l.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.logger.Error("remove a log", slog.String("file", name), slog.Any("error", err))
+		}
 	}
 }
 
@@ -295,12 +295,18 @@ func (l *logs) list() (all []logFile, err error) {
 		return nil, err
 	}
 	for _, entry := range entries {
-		name, _, _ := strings.Cut(entry.Name(), ".")
-		id, err := queue.ParseID(name)
+		id, ok := idOf(entry.Name())
 		info, gone := entry.Info()
-		if err == nil && gone == nil && entry.Name() == server.LogName(id) {
+		if ok && gone == nil {
 			all = append(all, logFile{id, info.Size(), info.ModTime()})
 		}
 	}
 	return all, nil
+}
+
+// idOf returns the task of the log with a name, and whether it is the name of a log.
+func idOf(name string) (id queue.ID, ok bool) {
+	text, _, _ := strings.Cut(name, ".")
+	id, err := queue.ParseID(text)
+	return id, err == nil && name == server.LogName(id)
 }

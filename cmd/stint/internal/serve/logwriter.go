@@ -20,6 +20,7 @@ type logWriter struct {
 	logs   *logs
 	id     queue.ID
 	tailed bool // the tail's file exists
+	failed bool // a write has failed, so the log may lack what the tail has
 }
 
 var _ isolate.TailKeeper = (*logWriter)(nil)
@@ -27,26 +28,38 @@ var _ isolate.TailKeeper = (*logWriter)(nil)
 // Write implements [io.Writer].
 func (w *logWriter) Write(p []byte) (int, error) {
 	defer w.logs.readers.wake(w.id)
-	return w.file.Write(p)
+	n, err := w.file.Write(p)
+	w.failed = w.failed || err != nil
+	return n, err
 }
 
 // KeepTail implements [isolate.TailKeeper]. The tail survives the end of this process,
 // but not necessarily a power failure.
 func (w *logWriter) KeepTail(text []byte) error {
-	const owner = 0o600
-	name := server.LogName(w.id) + tailSuffix
-	if err := w.logs.root.WriteFile(name+newSuffix, text, owner); err != nil {
-		return err
-	}
-	w.tailed = true
-	return w.logs.root.Rename(name+newSuffix, name)
+	err := w.logs.replace(server.LogName(w.id)+tailSuffix, text)
+	w.tailed = w.tailed || err == nil
+	return err
 }
 
-// Close implements [io.Closer]. By then the tail has been added to the log.
+// Close implements [io.Closer]. It removes the tail, which has been added to the log by then,
+// unless that has failed: the next attempt or the next start adds it again.
 func (w *logWriter) Close() error {
 	err := w.file.Close()
-	if w.tailed {
-		err = errors.Join(err, w.logs.root.Remove(server.LogName(w.id)+tailSuffix))
+	if w.tailed && !w.failed && err == nil {
+		err = w.logs.root.Remove(server.LogName(w.id) + tailSuffix)
+	}
+	return err
+}
+
+// replace replaces a file as a whole.
+func (l *logs) replace(name string, text []byte) error {
+	const owner = 0o600
+	err := l.root.WriteFile(name+newSuffix, text, owner)
+	if err == nil {
+		err = l.root.Rename(name+newSuffix, name)
+	}
+	if err != nil {
+		_ = l.root.Remove(name + newSuffix) // it takes space, which may be what is missing
 	}
 	return err
 }
@@ -58,16 +71,19 @@ const (
 	newSuffix  = ".new"
 )
 
-// recoverTails adds the tails that a killed server has left to their logs. If a log
-// cannot be written, its tail is kept for the next start.
-func (l *logs) recoverTails() {
+// recoverFiles removes the files that a killed server has written in part, and adds the tails that it
+// has left to their logs. If a log cannot be written, its tail is kept for the next start.
+func (l *logs) recoverFiles() {
 	entries, err := fs.ReadDir(l.files(), ".")
 	if err != nil {
 		return // tidy reports the same error
 	}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), tailSuffix+newSuffix) {
-			_ = l.root.Remove(entry.Name()) // written in part; the tail before it is valid
+		if name, part := strings.CutSuffix(entry.Name(), newSuffix); part {
+			if _, ok := idOf(strings.TrimSuffix(name, tailSuffix)); ok {
+				_ = l.root.Remove(entry.Name()) // the log or the tail before it is valid
+			}
+			continue
 		}
 		name, isTail := strings.CutSuffix(entry.Name(), tailSuffix)
 		if !isTail {
@@ -80,9 +96,12 @@ func (l *logs) recoverTails() {
 	}
 }
 
-// recoverTail adds the tail of a log to it.
+// recoverTail adds the tail of a log, if there is one, to it: as a whole or not at all.
 func (l *logs) recoverTail(name string) error {
 	text, err := l.root.ReadFile(name + tailSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -93,9 +112,20 @@ func (l *logs) recoverTail(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(appendWhole(f, text), f.Close()); err != nil {
 		return err
 	}
 	return l.root.Remove(name + tailSuffix)
+}
+
+// appendWhole appends text to a file, or nothing if it cannot be written as a whole.
+func appendWhole(f *os.File, text []byte) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(text); err != nil {
+		err = errors.Join(err, f.Truncate(info.Size()))
+	}
+	return err
 }

@@ -68,7 +68,7 @@ func TestC4_LogsAreBounded(t *testing.T) {
 	}
 }
 
-// The stored tail of an output is in the log after a restart, once, and a tail written in
+// The stored tail of an output is in the log after a restart, once, and a tail or a log written in
 // part is removed.
 func TestC6_TailsOfAKilledServer(t *testing.T) {
 	l, dir := logs(t, 1000, 1<<20)
@@ -84,8 +84,10 @@ func TestC6_TailsOfAKilledServer(t *testing.T) {
 		}
 	}
 	l.KeepTail(t, ids[2], "of a task that is forgotten")
-	if err := os.WriteFile(filepath.Join(dir, server.LogName(ids[1])+".tail.new"), []byte("hal"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, part := range []string{server.LogName(ids[1]) + ".tail.new", server.LogName(ids[0]) + ".new"} {
+		if err := os.WriteFile(filepath.Join(dir, part), []byte("hal"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for range 2 {
 		if _, err := serve.OpenLogs(dir, 1000, 1<<20); err != nil {
@@ -99,6 +101,34 @@ func TestC6_TailsOfAKilledServer(t *testing.T) {
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 			t.Errorf("there are %v, %v; want two logs", entries, err)
 		}
+	}
+}
+
+// The tail of an output whose last write has failed is in the log after the next attempt, and after
+// the next start; it goes with the log of a forgotten task.
+func TestC4_TailsOfFailedWrites(t *testing.T) {
+	l, dir := logs(t, 1000, 1<<20)
+	again, later, forgotten := queue.ID{1}, queue.ID{2}, queue.ID{3}
+	for _, id := range []queue.ID{again, later, forgotten} {
+		l.FailAtEnd(t, attempt(id, 1), "beginning\n", "end\n")
+	}
+	if err := l.Write(attempt(again, 2), "second\n"); err != nil {
+		t.Fatal(err)
+	}
+	l.Remove(forgotten)
+	if _, err := serve.OpenLogs(dir, 1000, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[queue.ID]string{
+		again: "beginning\nend\n[attempt 2, 1970-01-01T00:00:00Z]\nsecond\n",
+		later: "beginning\nend\n",
+	} {
+		if text, err := os.ReadFile(filepath.Join(dir, server.LogName(id))); err != nil || string(text) != want {
+			t.Errorf("the log is %q, %v; want %q", text, err, want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("there are %v, %v; want two logs", entries, err)
 	}
 }
 
