@@ -39,6 +39,16 @@ func TestRun_ListsAsGNUParallelHasThem(t *testing.T) {
 	}
 }
 
+// More combinations than can be counted run like others, and the progress has the largest number
+// as their total.
+func TestRun_ListsOfMoreJobsThanCanBeCounted(t *testing.T) {
+	args := []string{"run", "-q", "-j1", "--halt", "soon,done=1", "--progress", "json", "echo", "{1}{64}"}
+	for range 64 {
+		args = append(args, ":::", "a", "b")
+	}
+	stint(t, "", args...).want(t, "aa\n", `"total":9223372036854775807,`, 0)
+}
+
 func TestRun_ListsThatCannotBe(t *testing.T) {
 	for args, says := range map[string]string{
 		"touch made ::: a :::: missing":      "open missing: no such file or directory",

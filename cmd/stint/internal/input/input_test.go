@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -150,6 +151,34 @@ func TestProduct(t *testing.T) {
 		}
 		if n := input.Count(row.groups); n != len(got) {
 			t.Errorf("%q: Count = %d, want %d", row.groups, n, len(got))
+		}
+	}
+}
+
+// Products that are too large to be counted begin like others, and have no elements only if a list
+// has none.
+func TestProduct_TooLargeToCount(t *testing.T) {
+	two, none := input.Group{{"a", "b"}}, input.Group{{}}
+	for _, row := range []struct {
+		groups      []input.Group
+		count, read int
+	}{
+		{slices.Repeat([]input.Group{two}, 62), 1 << 62, 1},
+		{slices.Repeat([]input.Group{two}, 63), math.MaxInt, 1},
+		{slices.Repeat([]input.Group{two}, 64), math.MaxInt, 1},
+		{slices.Repeat([]input.Group{{{"a", "b", "c"}}}, 41), math.MaxInt, 1},
+		{append(slices.Repeat([]input.Group{two}, 64), none), 0, 0},
+	} {
+		if n := input.Count(row.groups); n != row.count {
+			t.Errorf("%d groups: Count = %d, want %d", len(row.groups), n, row.count)
+		}
+		read := 0
+		for range input.Product(row.groups) {
+			read++
+			break
+		}
+		if read != row.read {
+			t.Errorf("%d groups: Product yields %d elements", len(row.groups), read)
 		}
 	}
 }

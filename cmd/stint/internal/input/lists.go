@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 )
 
@@ -113,12 +114,18 @@ func Product(groups []Group) iter.Seq[[]string] {
 	}
 }
 
-// Count returns the number of elements that [Product] yields. It overflows for products
-// too large to run.
+// Count returns the number of elements that [Product] yields, [math.MaxInt] if there are more.
 func Count(groups []Group) int {
 	n := 1
 	for _, group := range groups {
-		n *= group.Len()
+		switch rows := group.Len(); {
+		case rows == 0:
+			return 0
+		case n > math.MaxInt/rows:
+			n = math.MaxInt // a later group may have no rows
+		default:
+			n *= rows
+		}
 	}
 	return n
 }

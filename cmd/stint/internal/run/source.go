@@ -51,13 +51,14 @@ func (s *Source) manyLists() bool {
 	return len(s.Lists) > 1 || len(s.Lists) == 1 && len(s.Lists[0]) > 1
 }
 
-// Total returns the number of jobs, or 0 if it is unknown before the input is read.
+// Total returns the number of jobs, or 0 if it is unknown before the input is read. More than
+// [math.MaxInt] jobs count as that many.
 func (s *Source) Total() int {
-	if s.Lists == nil {
+	n := input.Count(s.Lists)
+	if s.Lists == nil || n == 0 {
 		return 0
 	}
-	n := input.Count(s.Lists)
-	return (n + s.perJob() - 1) / s.perJob()
+	return (n-1)/s.perJob() + 1
 }
 
 var errOneList = errors.New("-n takes inputs from one list: leave it out, or all lists but one")
