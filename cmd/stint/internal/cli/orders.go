@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
-	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -138,11 +137,14 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 		}
 	}
 	if f.wait {
-		if err := f.waitFor(ctx, server, ending); err != nil {
+		named := len(same)
+		same = slices.DeleteFunc(same, func(id queue.ID) bool { return slices.Contains(ending, id) })
+		n = max(n+named-len(same), len(ending)) // with tasks that an earlier command has ordered to end
+		otherwise, err := f.waitFor(ctx, server, ending)
+		if err != nil {
 			return err
 		}
-		same = slices.DeleteFunc(same, func(id queue.ID) bool { return slices.Contains(ending, id) })
-		n, ending = max(n, len(ending)), nil
+		n, same, ending = n-len(otherwise), append(same, otherwise...), nil
 	}
 	return f.report(ctx, server, same, n, len(ending))
 }
@@ -195,19 +197,20 @@ func (f *orderFlags) ending(
 	return ids, nil
 }
 
-// waitFor waits until tasks have ended, and reports those that had ended otherwise before
-// the order.
-func (f *orderFlags) waitFor(ctx context.Context, server *remote.Server, ids []queue.ID) error {
+// waitFor waits until tasks have ended, and returns those that ended otherwise in spite of the order.
+func (f *orderFlags) waitFor(
+	ctx context.Context, server *remote.Server, ids []queue.ID,
+) (otherwise []queue.ID, err error) {
 	for _, id := range ids {
 		task, err := server.Wait(ctx, id, f.away)
 		if err != nil {
-			return found(err)
+			return nil, found(err)
 		}
 		if task.State != queue.Cancelled {
-			printTo(f.err, "stint: task %s had ended before: %s\n", id, view.End(&task))
+			otherwise = append(otherwise, id)
 		}
 	}
-	return nil
+	return otherwise, nil
 }
 
 // giveQueue executes the order for a queue as a whole, or for all if it has no name.
