@@ -173,6 +173,7 @@ func TestRun_UsageErrors(t *testing.T) {
 		{"--retry-delay|1s|true", "give --retries, too"},
 		{"--tmpdir|/no/such/dir|true", "--tmpdir: stat /no/such/dir: no such file or directory"},
 		{"--tmpdir|/dev/null|true", "--tmpdir: /dev/null is not a directory"},
+		{"--tmpdir|/proc|true", "keep output in /proc: open /proc/"}, // as one without permission is for other users
 		{"-I||true", "--replace is empty: give TEXT"},
 	} {
 		t.Run(row.args, func(t *testing.T) {

@@ -209,14 +209,14 @@ func (f *runFlags) output(r *runner) error {
 		c.Stdin = run.Redirection{}
 		c.Inherit = r.streams.in
 	}
-	return errors.Join(f.checkTmpdir(), f.checkStdout(r), f.showProgress(r))
+	return errors.Join(f.checkTmpdir(c.Spool), f.checkStdout(r), f.showProgress(r))
 }
 
 // checkTmpdir checks the directory for large outputs now, and not when the first one is to
 // be kept there, which would end the run in the middle.
-func (f *runFlags) checkTmpdir() error {
+func (f *runFlags) checkTmpdir(spool *output.Spool) error {
 	if f.tmpdir == "" {
-		return nil
+		return nil // the default may be unusable, and most runs do not need it
 	}
 	info, err := os.Stat(f.tmpdir)
 	if err == nil && !info.IsDir() {
@@ -225,7 +225,7 @@ func (f *runFlags) checkTmpdir() error {
 	if err != nil {
 		return fmt.Errorf("--tmpdir: %w", err)
 	}
-	return nil
+	return spool.Check()
 }
 
 // checkStdout refuses one regular file for the outputs of several jobs, each of which

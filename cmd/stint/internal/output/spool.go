@@ -129,6 +129,15 @@ func (s *Spool) open() (*os.File, error) {
 	return f, nil
 }
 
+// Check reports whether files can be made in the spool's directory.
+func (s *Spool) Check() error {
+	f, err := s.openDisk()
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // openDisk returns an unnamed file on disk.
 func (s *Spool) openDisk() (*os.File, error) {
 	if !s.lacks(&s.noUnname) {
