@@ -292,7 +292,8 @@ type ending struct {
 	last      chan syscall.Signal // the second signal
 }
 
-// newEnding waits for signals, and calls first with the first one.
+// newEnding waits for signals. It calls first with the first one, after soon has ended, in a
+// goroutine: first may wait for a reader of its message.
 func newEnding(first func(os.Signal)) *ending {
 	soon, stop := context.WithCancel(context.Background())
 	now, kill := context.WithCancel(context.Background())
@@ -301,8 +302,9 @@ func newEnding(first func(os.Signal)) *ending {
 	signals := make(chan os.Signal, ahead)
 	notifyEnd(signals)
 	go func() { // until the process ends
-		first(<-signals)
+		one := <-signals
 		stop()
+		go first(one)
 		sig, _ := (<-signals).(syscall.Signal)
 		e.last <- sig
 		kill()
