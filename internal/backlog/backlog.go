@@ -116,7 +116,8 @@ func New[T any](cfg Config) *Backlog[T] {
 	b.slots.set(cfg.Max, cfg.Caps)
 	b.keys = Keys[T]{
 		order: &b.order, perKey: cfg.PerKey, limits: cfg.KeyLimits, shared: cfg.SharedLimits, share: cfg.Share,
-		known: make(map[string]*key[T]),
+		turned: cfg.Turned,
+		known:  make(map[string]*key[T]),
 	}
 	return b
 }

@@ -21,6 +21,9 @@ type Config struct {
 	// Share returns the weight of a key in the fairness between keys, at least
 	// 1. Nil gives every key the same.
 	Share func(key string) int
+	// Turned is called when a key is set aside, because it is at its limit or blocked, and then
+	// [Keys.HasRoom] is false; and when it has room again. It must not call the backlog. Nil does nothing.
+	Turned func(key string, room bool)
 }
 
 // Resolve gives the effective caps of set under max. An unset tier (0)

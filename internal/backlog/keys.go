@@ -16,9 +16,10 @@ type Keys[T any] struct {
 	limits map[string]int // of single keys, which have these instead of shared and perKey
 	shared map[string]int // of single keys, which have these instead of perKey; see Config.SharedLimits
 	share  func(key string) int
-	known  map[string]*key[T] // those with a flow or a running entry, and blocked ones
-	peak   int                // as shrink.Delete has it
-	held   int                // queued entries whose key is set aside
+	turned func(key string, room bool) // or nil
+	known  map[string]*key[T]          // those with a flow or a running entry, and blocked ones
+	peak   int                         // as shrink.Delete has it
+	held   int                         // queued entries whose key is set aside
 }
 
 // Admit counts an arrival that [Backlog.Admits] let through, so that its key is charged.
@@ -247,6 +248,9 @@ func (s *Keys[T]) review(k *key[T]) {
 		} else {
 			s.order.readmit(f)
 		}
+	}
+	if s.turned != nil {
+		s.turned(k.name, !aside)
 	}
 }
 

@@ -18,6 +18,7 @@
 //	task.go          the context of a function that runs on a slot
 //	suspend.go       slots that are suspended while their function waits
 //	suspended.go     the functions with suspended slots
+//	resumes.go       the order of those that wait to resume
 //	call.go          one function and its outcome: what a future is made of
 //	outcome.go       the result of a call, and what waits for it
 //	follow.go        a call that continues another

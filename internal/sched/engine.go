@@ -62,8 +62,9 @@ func New(cfg Config) *Engine {
 	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now().Add(-1) // stamps are tickets of the policy, which begin at 1
 	e.queue.alone = -1
+	e.suspended.resumes.keys = make(map[string]*keyResumes)
 	e.queue.policy = backlog.New[*entry](backlog.Config{
-		Max: cfg.Limit, Caps: cfg.Caps, PerKey: cfg.PerKey, Share: cfg.Share,
+		Max: cfg.Limit, Caps: cfg.Caps, PerKey: cfg.PerKey, Share: cfg.Share, Turned: e.suspended.resumes.turn,
 	})
 	e.plain = entry{e: e, use: use{Ask: Ask{Weight: 1}}}
 	e.gone = entry{e: e}

@@ -52,7 +52,7 @@ type use struct {
 	job   Job    // nil for a goroutine that waits
 	group *Group // of a function of a group, else nil
 	since int64  // arrival, by the engine's clock
-	place uint64 // in the fifo of its tier; unused with a key
+	place uint64 // in the fifo of its tier, unused with a key; of a function that waits to resume, in that order
 
 	link         *entry        // the next in a list of granted entries
 	cancellation *cancellation // removes it when its context ends; set if it has a key, otherwise its item has one

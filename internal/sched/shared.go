@@ -203,12 +203,9 @@ func (s *sharing) want(running int) {
 	if highest < 0 {
 		waiting = 0
 	}
-	for _, x := range e.suspended.resumes {
-		if log.Keys().HasRoom(x.Key) {
-			highest = max(highest, int(x.Tier))
-			waiting++
-		}
-	}
+	resumes := &e.suspended.resumes.room
+	waiting += resumes.n
+	highest = max(highest, resumes.highest())
 	if highest >= 0 {
 		tier = highest
 	}

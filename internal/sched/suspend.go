@@ -140,7 +140,7 @@ func (h *Hold) lastToReturn() bool {
 func (h *Hold) wantBack() *entry {
 	e := h.x.e
 	x := e.waiter(h.x.Ask)
-	e.suspended.resumes = append(e.suspended.resumes, x)
+	e.suspended.want(x)
 	return x
 }
 
