@@ -62,6 +62,13 @@ func Fence(ctx context.Context, s *Store, id queue.ID, token queue.Token) error 
 	return err
 }
 
+// LookAccepts makes a look for outcomes of transactions, and reports whether it has accepted one.
+func LookAccepts(ctx context.Context, s *Store) bool {
+	b := inbox{machine: s.Machine, now: s.Now, log: s.log}
+	b.outcomes(ctx)
+	return b.useful
+}
+
 // InboxPause returns how long the leader pauses after a look for rows of transactions that took
 // some time, and has accepted something or not.
 func InboxPause(useful bool, took time.Duration) time.Duration {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -71,29 +72,47 @@ func isBusy(err error) bool {
 }
 
 // resolve makes sure that no transaction settles attempts any more: those that have been
-// settled have the outcome afterwards, and the others are fenced. It returns how many are
-// neither, because their transactions had not ended within wait.
-func (s *Store) resolve(ctx context.Context, now time.Time, leases []machine.Lease, wait time.Duration) (int, error) {
+// settled have the outcome afterwards, and the others are fenced. settled has the keys of outcomes
+// that it has accepted, and open is how many attempts are neither, because their transactions had
+// not ended within wait.
+func (s *Store) resolve(
+	ctx context.Context, now time.Time, leases []machine.Lease, wait time.Duration,
+) (settled map[string]bool, open int, err error) {
 	keys := make([][]byte, len(leases))
 	for i, l := range leases {
 		keys[i] = []byte(machine.OutcomeKey(l))
 	}
 	rows, err := s.db.fences(ctx, keys, wait)
 	if err != nil {
-		return len(keys), err
+		return nil, 0, err
 	}
-	var fenced []string
+	var fenced, outcomes []string
 	for key, fence := range rows {
 		if fence {
 			fenced = append(fenced, key)
-			continue
-		}
-		err := s.AcceptOutcome(ctx, now, key)
-		if accepted(s.log, err, key); err != nil && !errors.Is(err, queue.ErrStale) {
-			return len(keys), err
+		} else {
+			outcomes = append(outcomes, key)
 		}
 	}
-	return len(keys) - len(rows), s.Fenced(ctx, fenced)
+	slices.Sort(outcomes)
+	settled = make(map[string]bool, len(outcomes))
+	for len(outcomes) > 0 {
+		answers, err := s.AcceptOutcomes(ctx, now, outcomes)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i, answer := range answers {
+			accepted(s.log, answer, outcomes[i])
+			switch {
+			case answer == nil:
+				settled[outcomes[i]] = true
+			case !errors.Is(answer, queue.ErrStale) && !errors.Is(answer, machine.ErrNoOutcome):
+				return nil, 0, answer
+			}
+		}
+		outcomes = outcomes[len(answers):]
+	}
+	return settled, len(keys) - len(rows), s.Fenced(ctx, fenced)
 }
 
 // Settle is as [queue.Store] says. An attempt that its handler has settled in a transaction has
@@ -109,31 +128,41 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	if len(inTx) == 0 {
 		return s.Machine.Settle(ctx, now, outcomes)
 	}
-	open, err := s.resolve(ctx, now, inTx, settleWait)
+	settled, open, err := s.resolve(ctx, now, inTx, settleWait)
 	if err != nil {
 		return nil, fmt.Errorf("%w: settle: %w", queue.ErrUnavailable, err)
 	}
-	if open == 0 {
-		return s.Machine.Settle(ctx, now, outcomes)
-	}
 	var others []queue.Outcome
+	var places []int // of others in outcomes
 	for i := range outcomes {
-		if l := (machine.Lease{ID: outcomes[i].ID, Token: outcomes[i].Token}); !outcomes[i].InTx || !s.Runs(l) {
-			others = append(others, outcomes[i])
+		l := machine.Lease{ID: outcomes[i].ID, Token: outcomes[i].Token}
+		isOpen := open > 0 && outcomes[i].InTx && s.Runs(l)
+		if !isOpen && !settled[machine.OutcomeKey(l)] {
+			others, places = append(others, outcomes[i]), append(places, i)
 		}
 	}
-	if _, err := s.Machine.Settle(ctx, now, others); err != nil {
-		return nil, err
+	answers := make([]error, len(outcomes))
+	if len(others) > 0 {
+		part, err := s.Machine.Settle(ctx, now, others)
+		if err != nil {
+			return nil, err
+		}
+		for i, answer := range part {
+			answers[places[i]] = answer
+		}
 	}
-	return nil, fmt.Errorf("%w: the transactions that settle %d tasks are still open, though their handlers have "+
-		"returned: commit them, or roll them back, before the handler returns", queue.ErrUnavailable, open)
+	if open > 0 {
+		return nil, fmt.Errorf("%w: the transactions that settle %d tasks are still open, though their handlers have "+
+			"returned: commit them, or roll them back, before the handler returns", queue.ErrUnavailable, open)
+	}
+	return answers, nil
 }
 
 // Maintain is as [queue.Store] says. A lease of an attempt that a transaction is settling does
 // not end before that transaction does.
 func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
 	if over := s.Lapsing(now, fenceMost); len(over) > 0 {
-		if _, err := s.resolve(ctx, now, over, fenceWait); err != nil {
+		if _, _, err := s.resolve(ctx, now, over, fenceWait); err != nil {
 			s.log.Warn("leases that are over go on for a second: it is not known whether a transaction has settled them",
 				slog.Int("leases", len(over)), slog.Any("error", err))
 		}

@@ -31,9 +31,10 @@ type inbox struct {
 	machine *machine.Machine
 	now     func() time.Time // by the clock of the database
 	log     *slog.Logger
-	refused map[string]time.Time // when to try again, by key
-	waiting map[string]string    // the full queues that submissions wait for, by key
-	useful  bool                 // the present look has accepted something
+	check   func(queueName string) error // why a queue takes no tasks here; nil if it does
+	refused map[string]time.Time         // when to try again, by key
+	waiting map[string]string            // the full queues that submissions wait for, by key
+	useful  bool                         // the present look has accepted something
 }
 
 func (b *inbox) run(ctx context.Context) {
@@ -65,11 +66,21 @@ func (b *inbox) pause(took time.Duration) time.Duration {
 
 // outcomes settles the attempts whose outcomes have been committed.
 func (b *inbox) outcomes(ctx context.Context) {
-	keys, err := b.machine.Outcomes(inboxPage)
-	for i := 0; err == nil && i < len(keys) && ctx.Err() == nil; i++ { // the rows log what fails
-		err := b.machine.AcceptOutcome(ctx, b.now(), keys[i])
-		b.useful = b.useful || err == nil
-		accepted(b.log, err, keys[i])
+	for after := ""; ; {
+		keys, err := b.machine.Outcomes(after, inboxPage)
+		for rest := keys; err == nil && len(rest) > 0; {
+			var answers []error
+			answers, err = b.machine.AcceptOutcomes(ctx, b.now(), rest)
+			for i, answer := range answers {
+				b.useful = b.useful || err == nil && answer == nil
+				accepted(b.log, answer, rest[i])
+			}
+			rest = rest[len(answers):]
+		}
+		if err != nil || len(keys) < inboxPage { // the rows log what fails
+			return
+		}
+		after = keys[len(keys)-1]
 	}
 }
 
@@ -82,22 +93,33 @@ func accepted(log *slog.Logger, err error, key string) {
 }
 
 // submissions accepts tasks. It looks at all submissions, because any number of the first ones
-// may wait for room in a queue that is full; of these it tries one for each queue.
+// may wait for room in a queue that is full; of these it tries one for each queue, and the others
+// if that one was accepted.
 func (b *inbox) submissions(ctx context.Context) {
-	present, full, after := make(map[string]bool), make(map[string]bool), ""
+	present, after := make(map[string]bool), ""
+	full, tried := make(map[string]bool), make(map[string]bool) // by queue
 	for {
 		keys, err := b.machine.Inbox(after, inboxPage)
 		if err != nil {
 			return // the rows log what fails
 		}
+		var next []string
 		for _, key := range keys {
-			if ctx.Err() != nil {
-				return
-			}
 			present[key] = true
-			if !full[b.waiting[key]] {
-				b.accept(ctx, key, full)
+			of := b.waiting[key]
+			switch again, refused := b.refused[key]; {
+			case refused && b.now().Before(again), full[of]:
+			case of == "" || tried[of]:
+				next = append(next, key)
+			default: // after those before it
+				if !b.accept(ctx, next, full) || !b.accept(ctx, []string{key}, full) {
+					return
+				}
+				next, tried[of] = nil, true
 			}
+		}
+		if !b.accept(ctx, next, full) {
+			return
 		}
 		if len(keys) < inboxPage {
 			break
@@ -108,22 +130,32 @@ func (b *inbox) submissions(ctx context.Context) {
 	maps.DeleteFunc(b.waiting, func(key, _ string) bool { return !present[key] })
 }
 
-// accept accepts a submission, unless it was refused a moment ago. If a queue is full, accept
-// adds it to full.
-func (b *inbox) accept(ctx context.Context, key string, full map[string]bool) {
-	if again, ok := b.refused[key]; ok && b.now().Before(again) {
-		return
+// accept accepts submissions, and adds the queues that are full to full. It reports whether it has
+// an answer for each submission.
+func (b *inbox) accept(ctx context.Context, keys []string, full map[string]bool) bool {
+	for len(keys) > 0 {
+		answers, err := b.machine.AcceptSubmissions(ctx, b.now(), keys, full, b.check)
+		if err != nil {
+			return false // the rows log what fails
+		}
+		for i, answer := range answers {
+			b.answered(keys[i], answer)
+		}
+		keys = keys[len(answers):]
 	}
-	err := b.machine.AcceptSubmission(ctx, b.now(), key, full)
+	return true
+}
+
+// answered records whether a submission was accepted.
+func (b *inbox) answered(key string, err error) {
 	if of, ok := errors.AsType[*machine.FullError](err); ok {
-		b.waiting[key], full[of.Queue] = of.Queue, true
+		b.waiting[key] = of.Queue
 	} else {
 		delete(b.waiting, key)
 	}
 	b.useful = b.useful || err == nil
 	switch {
-	case err == nil, errors.Is(err, queue.ErrUnavailable), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrFull),
-		ctx.Err() != nil:
+	case err == nil, errors.Is(err, queue.ErrUnavailable), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrFull):
 		delete(b.refused, key)
 		return
 	case b.refused[key].IsZero():

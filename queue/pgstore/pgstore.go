@@ -158,7 +158,10 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	s := &Store{Machine: m, rows: r, db: db, log: log}
 	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopInbox = stopInbox
-	b := inbox{machine: m, now: r.Now, log: log, refused: make(map[string]time.Time), waiting: make(map[string]string)}
+	b := inbox{
+		machine: m, now: r.Now, log: log, check: func(string) error { return nil },
+		refused: make(map[string]time.Time), waiting: make(map[string]string),
+	}
 	s.inbox.Go(func() { b.run(life) })
 	return s, nil
 }

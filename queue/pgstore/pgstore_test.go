@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func database(t *testing.T) *dbserver.Postgres {
-	t.Helper()
+func database(tb testing.TB) *dbserver.Postgres {
+	tb.Helper()
 	original.once.Do(func() {
 		original.dir, original.err = os.MkdirTemp("", "stint-pg-") //nolint:usetesting // of all tests
 		if original.err == nil {                                   // so that the account of the server can enter it
@@ -55,15 +55,15 @@ func database(t *testing.T) *dbserver.Postgres {
 		}
 	})
 	if original.err != nil {
-		t.Fatal(original.err)
+		tb.Fatal(original.err)
 	}
 	return original.made
 }
 
 // start starts a server on a copy of the database.
-func start(t *testing.T, settings ...string) (*dbserver.Server, error) {
-	t.Helper()
-	made := database(t)
+func start(tb testing.TB, settings ...string) (*dbserver.Server, error) {
+	tb.Helper()
+	made := database(tb)
 	dir, err := os.MkdirTemp(original.dir, "server-") //nolint:usetesting // as above
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -75,13 +75,13 @@ func start(t *testing.T, settings ...string) (*dbserver.Server, error) {
 }
 
 // newServer starts a server for one test.
-func newServer(t *testing.T, settings ...string) *dbserver.Server {
-	t.Helper()
-	s, err := start(t, settings...)
+func newServer(tb testing.TB, settings ...string) *dbserver.Server {
+	tb.Helper()
+	s, err := start(tb, settings...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(s.Stop)
+	tb.Cleanup(s.Stop)
 	return s
 }
 

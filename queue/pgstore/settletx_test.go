@@ -325,6 +325,9 @@ func TestC11_SettleTxOfAFencedLease(t *testing.T) {
 	if err := pgstore.Fence(t.Context(), s, task.ID, task.Lease.Token); err != nil {
 		t.Fatal(err)
 	}
+	if pgstore.LookAccepts(t.Context(), s) {
+		t.Error("the fence counts as an outcome that was accepted")
+	}
 	for _, leader := range []string{"the same", "the next"} {
 		if leader == "the next" { // as if the process was killed before it has ended the lease
 			execute(t, dsn, cfg.Schema, endLease)

@@ -92,6 +92,25 @@ func (j *Journal) Get(key string) (value []byte, err error) {
 // memory: the caller knows from Withdraw that the key is not there.
 func (j *Journal) GetStored(key string) ([]byte, error) { return j.rows.Get(key) }
 
+// ReadStored returns the values of the first of keys in rows, at least one, nil for those
+// without. There is at least one key; they ascend and have one first letter. It ends with the
+// value with which the sizes are most bytes or more. Like GetStored it does not look in memory.
+func (j *Journal) ReadStored(keys []string, most int) ([][]byte, error) {
+	rows, ok := j.rows.(KeyReader)
+	if !ok {
+		value, err := j.rows.Get(keys[0])
+		return [][]byte{value}, err
+	}
+	values, err := rows.ReadKeys(keys, most)
+	for _, value := range values {
+		most -= len(value)
+	}
+	if most > 0 { // the other keys have no values
+		values = append(values, make([][]byte, len(keys)-len(values))...)
+	}
+	return values, err
+}
+
 // Scan calls fn in ascending order for all keys in rows that begin with letter, without
 // the letter, until fn returns an error. It omits changes that have not been applied.
 func (j *Journal) Scan(letter string, fn func(key string, value []byte) error) (err error) {

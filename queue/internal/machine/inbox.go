@@ -52,36 +52,94 @@ func (m *Machine) keys(from string, limit int) (keys []string, err error) {
 	return keys, err
 }
 
-// AcceptSubmission accepts the tasks of a submission in the inbox and removes its row, in one step. If
-// the tasks cannot be accepted, it returns the error of Submit, and the row stays. Queues in
-// full take no tasks: older submissions wait for room there. The error names a queue that is
-// full: it is a [*FullError].
-func (m *Machine) AcceptSubmission(ctx context.Context, now time.Time, key string, full map[string]bool) error {
-	value, err := m.journal.GetStored(key)
-	if err != nil || value == nil { // it was accepted
-		return err
+const (
+	// inboxStep limits the rows of transactions that one step accepts, inboxTasks the tasks
+	// from which on no further row is accepted with them, and inboxBytes the size of values from
+	// which on no further one is read.
+	inboxStep  = 200
+	inboxTasks = queue.MaxSubmit
+	inboxBytes = 1 << 20
+)
+
+// AcceptSubmissions accepts the tasks of submissions in the inbox and removes their rows, in one
+// step: the tasks of each submission, or none of them. It does so for the first of keys, at least
+// for one, and returns an answer for each of these. Keys ascend.
+//
+// An answer is nil if the submission was accepted; otherwise it is the error of Submit, or of
+// check for the name of a queue, and the row stays. Queues that are true in full take no tasks:
+// older submissions wait for room there. A queue that is full is added to full, and named by
+// the answer, a [*FullError]. If err is not nil, it is not known which submissions were accepted.
+func (m *Machine) AcceptSubmissions(
+	ctx context.Context, now time.Time, keys []string, full map[string]bool, check func(queueName string) error,
+) (answers []error, err error) {
+	if len(keys) == 0 {
+		return nil, nil
 	}
-	var tasks []queue.NewTask
-	if err := json.Unmarshal(value, &tasks); err != nil {
-		return fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+	values, err := m.journal.ReadStored(keys[:min(len(keys), inboxStep)], inboxBytes)
+	if err != nil {
+		return nil, err
 	}
-	if tasks, err = m.submissions.checked(tasks); err != nil {
-		return err
+	all := make([]submission, 0, len(values))
+	for tasks := 0; len(all) < len(values) && tasks < inboxTasks; {
+		s := m.readSubmission(values[len(all)], check)
+		tasks += len(s.tasks)
+		all = append(all, s)
 	}
-	for i := range tasks {
-		if name := queueOf(&tasks[i].Spec); full[name] {
+	if err := m.steps.beginChange(ctx, now); err != nil {
+		return nil, err
+	}
+	answers = make([]error, len(all))
+	for i := range all {
+		if answers[i] = m.acceptSubmission(&all[i], full); answers[i] == nil && values[i] != nil {
+			m.journal.Set(keys[i], nil, false)
+		}
+	}
+	if err := m.steps.end(ctx); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// submission is a row of the inbox; err is why it cannot be accepted.
+type submission struct {
+	tasks  []queue.NewTask
+	prints []fingerprint
+	err    error
+}
+
+// readSubmission decodes the value of a row, nil if it was accepted and removed, and checks what
+// needs no lock.
+func (m *Machine) readSubmission(value []byte, check func(queueName string) error) (s submission) {
+	if value == nil {
+		return s
+	}
+	if err := json.Unmarshal(value, &s.tasks); err != nil {
+		return submission{err: fmt.Errorf("%w: %w", queue.ErrInvalid, err)}
+	}
+	for i := range s.tasks {
+		if err := check(queueOf(&s.tasks[i].Spec)); err != nil {
+			return submission{err: err}
+		}
+	}
+	if s.tasks, s.err = m.submissions.checked(s.tasks); s.err == nil {
+		s.prints = m.fingerprints.of(s.tasks)
+	}
+	return s
+}
+
+// acceptSubmission accepts the tasks of a submission. The caller holds the lock of the machine.
+func (m *Machine) acceptSubmission(s *submission, full map[string]bool) error {
+	if s.err != nil {
+		return s.err
+	}
+	for i := range s.tasks {
+		if name := queueOf(&s.tasks[i].Spec); full[name] {
 			return &FullError{Queue: name}
 		}
 	}
-	prints := m.fingerprints.of(tasks)
-	if err := m.steps.beginChange(ctx, now); err != nil {
-		return err
-	}
-	if _, err = m.submissions.acceptAll(tasks, prints); err == nil {
-		m.journal.Set(key, nil, false)
-	}
-	if syncErr := m.steps.end(ctx); err == nil {
-		err = syncErr
+	_, err := m.submissions.acceptAll(s.tasks, s.prints)
+	if of, ok := errors.AsType[*FullError](err); ok {
+		full[of.Queue] = true
 	}
 	return err
 }

@@ -69,19 +69,19 @@ func OutcomeRow(o queue.Outcome, now time.Time, maxResult, maxCheckpoint int) (k
 }
 
 // readOutcome decodes the value of the row of an outcome.
-func readOutcome(value []byte) (o queue.Outcome, err error) {
+func readOutcome(value []byte) (*queue.Outcome, error) {
 	const clock = 8 // bytes
 	if len(value) < clock {
-		return o, fmt.Errorf("%w: the row of an outcome has %d bytes", queue.ErrInvalid, len(value))
+		return nil, fmt.Errorf("%w: the row of an outcome has %d bytes", queue.ErrInvalid, len(value))
 	}
 	var kept keptOutcome
 	if err := json.Unmarshal(value[clock:], &kept); err != nil {
-		return o, fmt.Errorf("%w: the row of an outcome: %w", queue.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: the row of an outcome: %w", queue.ErrInvalid, err)
 	}
 	if kept.Kind == queue.OutcomeFailure || kept.Kind == queue.OutcomeSnooze {
 		kept.RunAt = time.UnixMicro(int64(binary.BigEndian.Uint64(value))).Add(kept.Delay)
 	}
-	return kept.Outcome, nil
+	return &kept.Outcome, nil
 }
 
 // TaskKey returns the key of the row of a task.
@@ -101,36 +101,75 @@ func MayRun(row []byte, token queue.Token) (bool, error) {
 	return r.Lease.Token < token || r.Lease.Token == token && r.State == queue.Running, nil
 }
 
-// Outcomes returns the keys of up to limit rows of outcomes and fences.
-func (m *Machine) Outcomes(limit int) (keys []string, err error) { return m.keys(rowOutcome, limit) }
+// Outcomes returns the keys of up to limit rows of outcomes and fences behind a key, in ascending
+// order; after "" those at the beginning.
+func (m *Machine) Outcomes(after string, limit int) (keys []string, err error) {
+	return m.keys(max(rowOutcome, after+"\x00"), limit)
+}
 
-// AcceptOutcome settles an attempt as the row of its outcome says and removes the row, in one
-// step. If the row is a fence, it is [Machine.Fenced]. Errors: [queue.ErrStale] if the lease
-// has ended in another way; the row is removed nevertheless.
-func (m *Machine) AcceptOutcome(ctx context.Context, now time.Time, key string) error {
-	value, err := m.journal.GetStored(key)
-	switch {
-	case err != nil || value == nil: // it was accepted
-		return err
-	case len(value) == 0:
-		return m.Fenced(ctx, []string{key})
+// ErrNoOutcome is the answer of [Machine.AcceptOutcomes] for the key of a fence, or of a row that
+// was removed: it was accepted already.
+var ErrNoOutcome = errors.New("there is no outcome")
+
+// AcceptOutcomes settles attempts as the rows of their outcomes say and removes the rows, in one
+// step. It does so for the first of keys, at least for one, and returns an answer for each of
+// these. Keys ascend. Fences are recorded as by [Machine.Fenced].
+//
+// An answer is nil if the attempt has ended with the outcome. [queue.ErrStale] means that the lease
+// had ended in another way; the row is removed nevertheless. [queue.ErrInvalid] means that the row
+// cannot be decoded; it stays. If err is not nil, it is not known what has become of the outcomes.
+func (m *Machine) AcceptOutcomes(ctx context.Context, now time.Time, keys []string) (answers []error, err error) {
+	if len(keys) == 0 {
+		return nil, nil
 	}
-	o, err := readOutcome(value)
+	since := m.journal.Durable()
+	values, err := m.journal.ReadStored(keys[:min(len(keys), inboxStep)], inboxBytes)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	answers, outcomes := make([]error, len(values)), make([]*queue.Outcome, len(values))
+	var fences []string
+	found := false
+	for i, value := range values {
+		if len(value) > 0 {
+			outcomes[i], answers[i] = readOutcome(value)
+			found = found || answers[i] == nil
+			continue
+		}
+		answers[i] = ErrNoOutcome
+		if value != nil {
+			fences = append(fences, keys[i])
+		}
+	}
+	if found {
+		err = m.acceptOutcomes(ctx, now, keys, outcomes, answers, since)
+	}
+	return answers, errors.Join(err, m.Fenced(ctx, fences))
+}
+
+// acceptOutcomes is the step of AcceptOutcomes, for the outcomes that are not nil. They were read
+// after the mark since was durable.
+func (m *Machine) acceptOutcomes(
+	ctx context.Context, now time.Time, keys []string, outcomes []*queue.Outcome, answers []error, since uint64,
+) error {
 	if err := m.steps.begin(ctx, now); err != nil {
 		return err
 	}
-	err = m.attempts.end(&o) // the limits were those of the transaction
-	if err == nil || errors.Is(err, queue.ErrStale) {
-		m.journal.Set(key, nil, false)
+	for i, o := range outcomes {
+		if o == nil {
+			continue
+		}
+		if m.journal.Changed(keys[i], since) { // another call has accepted it meanwhile
+			answers[i] = ErrNoOutcome
+			continue
+		}
+		answers[i] = m.attempts.end(o) // the limits were those of the transaction
+		if answers[i] == nil || errors.Is(answers[i], queue.ErrStale) {
+			m.journal.Set(keys[i], nil, false)
+		}
+		m.scans.advance()
 	}
-	m.scans.advance()
-	if syncErr := m.steps.end(ctx); syncErr != nil {
-		return syncErr
-	}
-	return err
+	return m.steps.end(ctx)
 }
 
 // Fenced records that the rows have fences with these keys: no transaction settles the
