@@ -100,6 +100,22 @@ func (a *Attempt) Sync(ctx context.Context) error {
 	}
 }
 
+// Relay makes [Attempt.Sync] wait although the attempt has no [Queue]. It is for a package that
+// runs a handler in another process and reports from there, such as isolate. A Sync that waits
+// calls request, which must not block. The caller calls stored when the store has the first n
+// checkpoints, or with the reason why it takes no more.
+func (a *Attempt) Relay(request func()) (stored func(n int, why error)) {
+	a.heartbeatNow = request
+	return func(n int, why error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.stored = max(a.stored, n); why != nil {
+			a.lost = why
+		}
+		a.wake()
+	}
+}
+
 // unstored returns a channel that is closed when the store has a further checkpoint, or takes no
 // more; nil if it has the given number of them, or if there is no store.
 func (a *Attempt) unstored(saved int) (<-chan struct{}, error) {

@@ -16,12 +16,15 @@ import (
 // input of the process; the process writes answers to its descriptor 3. Both run the same
 // program, so the frames need no version.
 
-// order is a frame of the worker: the first one names the task, a later one stops it.
+// order is a frame of the worker: the first one names the task, a later one stops it, or
+// answers a Sync.
 type order struct {
 	Kind   string      `json:"kind,omitempty"`
 	Task   *queue.Task `json:"task,omitempty"`
 	Memory int64       `json:"memory,omitempty"` // of [Config]
 	Stop   cause       `json:"stop,omitempty"`
+	Stored int         `json:"stored,omitempty"` // the store has this many checkpoints of the handler
+	Lost   cause       `json:"lost,omitempty"`   // why the store takes no more of them
 }
 
 // answer is a frame of the handler's process: what the handler reports, and in the last
@@ -30,6 +33,7 @@ type answer struct {
 	Progress   queue.Progress  `json:"progress,omitzero"`
 	Checkpoint []byte          `json:"checkpoint,omitempty"`
 	Saved      bool            `json:"saved,omitempty"` // Checkpoint is set, maybe to no bytes
+	Sync       int             `json:"sync,omitempty"`  // the handler waits until the store has this many checkpoints
 	Result     json.RawMessage `json:"result,omitempty"`
 	Done       *returned       `json:"done,omitempty"`
 }

@@ -32,8 +32,8 @@ type Handler[T any] struct {
 // of a kind; [Main] panics otherwise. The error of fn counts as [queue.Handler] says, including [retry.Permanent],
 // [retry.After] and [queue.Snooze]; other types of errors arrive as their text. fn gets
 // the same job and context as in this process, except that the context has neither values
-// nor a deadline. In the process of the handler, the memory limit of the Go runtime is
-// 9/10 of cfg.Memory.
+// nor a deadline, and that its cause is context.Canceled if package queue has no error for it.
+// In the process of the handler, the memory limit of the Go runtime is 9/10 of cfg.Memory.
 //
 // NewHandler panics if cfg is not valid or fn is nil.
 func NewHandler[T any](kind queue.Kind[T], cfg Config, fn func(context.Context, *queue.Job[T]) error) *Handler[T] {
@@ -79,7 +79,7 @@ func apply(a *queue.Attempt, said *answer) error {
 // AnyHandler is a *Handler[T] of any T. Only [Handler] implements it.
 type AnyHandler interface {
 	key() string
-	do(ctx context.Context, t *queue.Task, send func(answer) error) error
+	do(ctx context.Context, a *queue.Attempt, syncs <-chan struct{}, send func(answer) error) error
 }
 
 func (h *Handler[T]) key() string { return string(h.kind) }
@@ -87,15 +87,15 @@ func (h *Handler[T]) key() string { return string(h.kind) }
 // reportEvery is the interval at which a process sends what its handler has reported.
 const reportEvery = 50 * time.Millisecond
 
-// do runs a task in this process, and sends what the handler reports and returns. Its
-// error is one of send.
-func (h *Handler[T]) do(ctx context.Context, t *queue.Task, send func(answer) error) error {
+// do runs an attempt in this process, and sends what the handler reports and returns. syncs
+// signals that the handler waits until the store has its checkpoints. The error is one of send.
+func (h *Handler[T]) do(ctx context.Context, a *queue.Attempt, syncs <-chan struct{}, send func(answer) error) error {
 	var args T
-	if err := json.Unmarshal(t.Payload, &args); err != nil && len(t.Payload) > 0 {
-		err = retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", t.Kind, err))
+	if err := json.Unmarshal(a.Payload, &args); err != nil && len(a.Payload) > 0 {
+		err = retry.Permanent(fmt.Errorf("payload of a task of kind %q: %w", a.Kind, err))
 		return send(answer{Done: newReturned(err)})
 	}
-	j := &queue.Job[T]{Attempt: &queue.Attempt{Task: *t}, Args: args}
+	j := &queue.Job[T]{Attempt: a, Args: args}
 	ended := make(chan struct{})
 	var err error
 	go func() { // so that runtime.Goexit in the handler ends only this goroutine
@@ -109,10 +109,16 @@ func (h *Handler[T]) do(ctx context.Context, t *queue.Task, send func(answer) er
 	for {
 		select {
 		case <-ticker.C:
-			if a, changed := changes(&sent, j.Reported()); changed {
-				if err := send(a); err != nil {
+			if report, changed := changes(&sent, j.Reported()); changed {
+				if err := send(report); err != nil {
 					return err
 				}
+			}
+		case <-syncs:
+			report, _ := changes(&sent, j.Reported())
+			report.Sync = sent.Saved
+			if err := send(report); err != nil {
+				return err
 			}
 		case <-ended:
 			last, _ := changes(&sent, j.Reported())

@@ -112,6 +112,21 @@ var plain = isolate.NewHandler("plain", isolate.Config{}, func(ctx context.Conte
 		j.Save(nil)
 		<-ctx.Done()
 		return nil
+	case "sync":
+		j.Save([]byte("first"))
+		j.Save([]byte("second"))
+		err := j.Sync(ctx)
+		write(j.Args.File, fmt.Sprint(err))
+		<-ctx.Done()
+		j.Save([]byte("third"))
+		err = j.Sync(context.WithoutCancel(ctx))
+		write(j.Args.File+".end", fmt.Sprint(err))
+		return errors.New("ended")
+	case "sync too much":
+		j.Save(make([]byte, 100))
+		err := j.Sync(context.WithoutCancel(ctx))
+		<-ctx.Done()
+		write(j.Args.File, fmt.Sprint(errors.Is(err, queue.ErrTooLarge), errors.Is(context.Cause(ctx), queue.ErrTooLarge)))
 	case "permanent":
 		return retry.Permanent(errors.New("never"))
 	case "after":

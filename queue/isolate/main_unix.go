@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/stintgo/stint/internal/watcher"
+	"github.com/stintgo/stint/queue"
 )
 
 // serve runs the handler or the watcher that args name. It reports false if isolate did
@@ -53,18 +54,36 @@ func serveHandler(in, out *os.File, handlers map[string]AnyHandler) error {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	go awaitStop(in, cancel)
-	return h.do(ctx, task.Task, func(a answer) error { return writeFrame(out, a) })
+	attempt, syncs := &queue.Attempt{Task: *task.Task}, make(chan struct{}, 1)
+	stored := attempt.Relay(func() {
+		select {
+		case syncs <- struct{}{}:
+		default: // the next report serves this Sync as well
+		}
+	})
+	go obey(in, cancel, stored)
+	return h.do(ctx, attempt, syncs, func(a answer) error { return writeFrame(out, a) })
 }
 
-// awaitStop cancels the handler's context when the worker orders it or has ended. It may
-// block until the process ends.
-func awaitStop(in io.Reader, cancel context.CancelCauseFunc) {
-	var o order
-	if err := readFrame(in, &o); err != nil {
-		o.Stop = causeStopping
+// obey cancels the handler's context when the worker orders it or has ended, and passes the
+// worker's answers to Sync on. It may block until the process ends.
+func obey(in io.Reader, cancel context.CancelCauseFunc, stored func(n int, why error)) {
+	for {
+		var o order
+		if err := readFrame(in, &o); err != nil {
+			cancel(causeStopping.err())
+			return
+		}
+		if o.Stop != "" {
+			cancel(o.Stop.err())
+		}
+		switch {
+		case o.Lost != "":
+			stored(o.Stored, o.Lost.err())
+		case o.Stored > 0:
+			stored(o.Stored, nil)
+		}
 	}
-	cancel(o.Stop.err())
 }
 
 // Kill sends SIGKILL to all groups of this process, for a program that must end without

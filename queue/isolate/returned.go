@@ -47,7 +47,7 @@ type cause string
 // causeNames are the causes that a handler can distinguish, by their wire form.
 var causeNames = map[cause]error{
 	"paused": queue.ErrPaused, "cancelled": queue.ErrCancelled, "stale": queue.ErrStale, "stopping": queue.ErrStopping,
-	"deadline": context.DeadlineExceeded, "time": errTime,
+	"too large": queue.ErrTooLarge, "deadline": context.DeadlineExceeded, "time": errTime,
 }
 
 // causeOther is every cause that is not in causeNames.

@@ -110,3 +110,49 @@ func TestC9_KilledWorkerTakesItsGroupsAlong(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	wantGone(t, strings.Trim(fmt.Sprint(pids), "[]"), true)
 }
+
+// Sync in the process of a handler returns when the store has the checkpoint, or refuses it.
+func TestC9_HandlerSyncs(t *testing.T) {
+	// Without a Sync, a heartbeat comes after a second.
+	q := queue.New(memstore.New(memstore.Config{MaxCheckpoint: 10}), queue.Config{})
+	plain.Handle(q)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- q.Run(ctx, stint.New(2, stint.Config{})) }()
+	path := file(t)
+	receipt, err := queue.Kind[any]("plain").Submit(ctx, q, order{Do: "sync", File: path}, queue.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := func(want string) {
+		t.Helper()
+		task, err := q.Get(ctx, receipt.ID)
+		if err != nil || string(task.Checkpoint) != want {
+			t.Errorf("after Sync, the store has the checkpoint %q, error %v, want %q", task.Checkpoint, err, want)
+		}
+	}
+	if got := awaitFile(t, path); got != "<nil>" {
+		t.Errorf("Sync returned %s", got)
+	}
+	stored("second")
+	if err := q.Pause(ctx, receipt.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := awaitFile(t, path+".end"); got != "<nil>" {
+		t.Errorf("after the order to pause, Sync returned %s", got)
+	}
+	stored("third")
+
+	large := file(t)
+	tooMuch := order{Do: "sync too much", File: large}
+	if _, err := queue.Kind[any]("plain").Submit(ctx, q, tooMuch, queue.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := awaitFile(t, large); got != "true true" {
+		t.Errorf("ErrTooLarge from Sync, and as the cause of the context: %s", got)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
