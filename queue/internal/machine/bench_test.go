@@ -91,6 +91,32 @@ func BenchmarkFindPage(b *testing.B) {
 	}
 }
 
+// BenchmarkFindHeld finds a task that is held by many predecessors: the time is linear in their
+// number.
+func BenchmarkFindHeld(b *testing.B) {
+	for _, size := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			m, ids := opened(b), queue.IDs{}
+			tasks := make([]queue.NewTask, size+1)
+			for i := range tasks {
+				tasks[i] = newTask(&ids, queue.Spec{})
+			}
+			for i := range size {
+				tasks[size].After = append(tasks[size].After, tasks[i].ID)
+			}
+			if _, err := m.Submit(b.Context(), start, tasks); err != nil {
+				b.Fatal(err)
+			}
+			last := queue.Filter{IDs: []queue.ID{tasks[size].ID}}
+			for b.Loop() {
+				if found, err := m.Find(b.Context(), last, queue.Page{}); err != nil || len(found[0].Holds) != size {
+					b.Fatal(err, found)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkFindNames reports the time for one name.
 func BenchmarkFindNames(b *testing.B) {
 	for _, size := range sizes() {

@@ -57,7 +57,7 @@ func (v *views) holdsOf(t *task, row *record.Row) (holds []queue.Hold) {
 		holds = append(holds, queue.Hold{Code: queue.HoldDamaged, What: t.damage.err.Error()})
 	}
 	if t.optional != nil {
-		holds = v.holdsBefore(holds, t, row)
+		holds = v.holdsBefore(holds, t)
 		if b := t.waitsBatch; b != nil && b.open > 0 {
 			holds = append(holds, queue.Hold{Code: queue.HoldDependency, What: b.id.String()})
 		}
@@ -104,24 +104,26 @@ func (v *views) lastHold(t *task, row *record.Row) queue.Hold {
 	return h
 }
 
-// holdsBefore appends the holds of a task by its predecessors.
-func (v *views) holdsBefore(holds []queue.Hold, t *task, row *record.Row) []queue.Hold {
-	for _, id := range slices.Concat(row.After, row.AfterAny) {
-		i := slices.IndexFunc(t.waits, func(w wait) bool { return w.on.id == id && w.holds() })
-		if i < 0 {
+// holdsBefore appends the holds of a task by its predecessors, those of After first: waits are
+// registered in that order. It is linear in their number, which may be a thousand.
+func (v *views) holdsBefore(holds []queue.Hold, t *task) []queue.Hold {
+	seen := make(map[queue.ID]struct{}) // a task may name a predecessor twice
+	for i := range t.waits {
+		w := &t.waits[i]
+		id := w.on.id
+		if _, twice := seen[id]; twice || !w.holds() {
 			continue
 		}
+		seen[id] = struct{}{}
 		h := queue.Hold{Code: queue.HoldDependency, What: id.String()}
 		if first := v.deps.earlier(t, id); first != nil {
 			h.State = first.state
-		} else if t.waits[i].in.cascade != nil {
+		} else if w.in.cascade != nil {
 			h.Code = queue.HoldForgotten
 		} else {
 			h.State = queue.Succeeded // it has been forgotten, and a scan will release t
 		}
-		if !slices.Contains(holds, h) {
-			holds = append(holds, h)
-		}
+		holds = append(holds, h)
 	}
 	return holds
 }
