@@ -141,8 +141,8 @@ func (s Scheduler) reasons(
 			Code: CodeCap, Limit: why.Cap, Running: present.Running, Guard: why.GuardIn, Held: now.longest(),
 		})
 	}
-	if why.Ahead != ([Tiers]int{}) || why.Reserved || present.Reserved {
-		all = append(all, Reason{Code: CodeBehind, Ahead: why.Ahead, Guard: why.GuardIn})
+	if why.Ahead != ([Tiers]int{}) || why.Reserved || present.Resuming > 0 {
+		all = append(all, Reason{Code: CodeBehind, Ahead: why.Ahead, Resuming: present.Resuming, Guard: why.GuardIn})
 	}
 	return slices.Clone(append(all, shared...))
 }

@@ -68,7 +68,7 @@ func TestWhy_HeavyFunctionWantsItsSlotsBack(t *testing.T) {
 			return long.Wait(ctx)
 		})
 		synctest.Wait()
-		wantReserved(t, s, stint.Reason{Code: stint.CodeBehind, Guard: 29})
+		wantReserved(t, s, stint.Reason{Code: stint.CodeBehind, Resuming: 1, Guard: 29})
 		close(end)
 		if _, err := heavy.Wait(t.Context()); err != nil {
 			t.Error(err)

@@ -11,9 +11,12 @@ type Stats struct {
 	Caps   Caps `json:"caps"`
 	PerKey int  `json:"per_key,omitempty"`
 	// Blocked is the number of submitters that wait for room in a bounded queue.
-	Blocked int  `json:"blocked,omitempty"`
-	Paused  bool `json:"paused,omitempty"`
-	Closed  bool `json:"closed,omitempty"`
+	Blocked int `json:"blocked,omitempty"`
+	// Suspended is the number of functions that have suspended their slots: they wait for other
+	// work, or to resume. They are in neither Running nor Queued; see [Scheduler].
+	Suspended int  `json:"suspended,omitempty"`
+	Paused    bool `json:"paused,omitempty"`
+	Closed    bool `json:"closed,omitempty"`
 	// Shared is the state of the shared slots, nil if there are none.
 	Shared *Usage `json:"shared,omitempty"`
 }
@@ -25,8 +28,8 @@ func (s Scheduler) Stats() Stats {
 	now := s.made().Stats(func() { shared = s.usage() })
 	return Stats{
 		Limit: now.Limit, Running: now.Running, Queued: now.Queued, QueuedBy: now.QueuedBy,
-		Caps: capsOf(now.Caps), PerKey: now.PerKey, Blocked: now.Blocked, Paused: now.Paused, Closed: now.Closed,
-		Shared: shared,
+		Caps: capsOf(now.Caps), PerKey: now.PerKey, Blocked: now.Blocked, Suspended: now.Suspended,
+		Paused: now.Paused, Closed: now.Closed, Shared: shared,
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	CodeKey Code = "key"
 	// CodeRate: the token bucket has too few tokens.
 	CodeRate Code = "rate"
-	// CodeBehind: other entries go first.
+	// CodeBehind: other entries, or functions that resume their slots, go first.
 	CodeBehind Code = "behind"
 	// CodeShared: no shared slot is free, or no shared tokens are available.
 	CodeShared Code = "shared"
@@ -52,6 +52,9 @@ type Reason struct {
 	// An entry of a lower tier goes first only by the starvation guard, and is
 	// not counted.
 	Ahead [Tiers]int `json:"ahead,omitzero"`
+	// Resuming is the number of functions that go first: they have suspended their slots, and
+	// lack only free slots to resume; see [Scheduler].
+	Resuming int `json:"resuming,omitempty"`
 	// Guard is the number of turns until the starvation guard's turn for the
 	// entry's tier.
 	Guard int `json:"guard,omitempty"`
@@ -105,19 +108,32 @@ func (r Reason) short(bucket string) string {
 	return fmt.Sprintf("%s is short of %d tokens", bucket, r.Tokens) + r.at(", which it has at ", r.FreeAt)
 }
 
-// behind names the tiers that go first, highest first. Without any, it is an entry, or a
-// function that waits to resume several slots.
+// behind names what goes first: functions that resume their slots, and the tiers, highest
+// first. Without any, it is an entry that needs several slots.
 func (r Reason) behind() string {
+	text := ""
+	switch {
+	case r.Resuming == 1:
+		text = "a function that resumes its slots goes first"
+	case r.Resuming > 1:
+		text = fmt.Sprintf("%d functions that resume their slots go first", r.Resuming)
+	}
 	var tiers []string
 	for i := Tiers - 1; i >= 0; i-- {
 		if n := r.Ahead[i]; n > 0 {
 			tiers = append(tiers, fmt.Sprintf("%d of tier %s", n, priorityOf(i)))
 		}
 	}
-	if len(tiers) == 0 {
+	switch entries := strings.Join(tiers, ", "); {
+	case text != "" && entries != "":
+		return text + ", and then other entries: " + entries
+	case text != "":
+		return text
+	case entries != "":
+		return "other entries go first: " + entries
+	default:
 		return "an entry that needs several slots goes first"
 	}
-	return "other entries go first: " + strings.Join(tiers, ", ")
 }
 
 // shared says what keeps shared slots (they have a Limit) or tokens from the entry.

@@ -8,15 +8,16 @@ import (
 
 // Stats is the state of an engine at one moment.
 type Stats struct {
-	Limit    int
-	Running  int // slots in use
-	Queued   int // entries that wait
-	QueuedBy [Tiers]int
-	Caps     [Tiers]int // effective
-	PerKey   int
-	Blocked  int // submitters that wait for room
-	Paused   bool
-	Closed   bool
+	Limit     int
+	Running   int // slots in use
+	Queued    int // entries that wait
+	QueuedBy  [Tiers]int
+	Caps      [Tiers]int // effective
+	PerKey    int
+	Blocked   int // submitters that wait for room
+	Suspended int // functions that have suspended their slots
+	Paused    bool
+	Closed    bool
 }
 
 // Stats returns the present state. It calls also at the same moment, with the lock held.
@@ -26,7 +27,7 @@ func (e *Engine) Stats(also func()) Stats {
 	log := e.queue.log()
 	s := Stats{
 		Limit: log.Max(), Running: e.gate.running(), Queued: log.Len(), Caps: log.Caps(), PerKey: log.Keys().PerKey(),
-		Paused: e.paused != nil, Closed: e.closed,
+		Suspended: e.suspended.n, Paused: e.paused != nil, Closed: e.closed,
 	}
 	for tier := range Tiers {
 		s.QueuedBy[tier] = log.LenTier(tier)
@@ -44,13 +45,13 @@ type Present struct {
 	Pause    *Pause
 	Forecast Forecast // for waiting work; not set for an arrival
 	Holders  []Holder // the work that has slots, the longest holder first, if the engine keeps it
-	Reserved bool     // slots that come free go to a function that waits to resume several
+	Resuming int      // functions that wait to resume and lack only slots: those that come free go to them first
 }
 
 // present returns the present state. The lock is held.
 func (e *Engine) present() Present {
 	return Present{
-		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Reserved: e.suspended.reserves(),
+		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Resuming: e.suspended.resumes.room.n,
 	}
 }
 

@@ -32,13 +32,11 @@ type keyResumes struct {
 type resumeSize struct {
 	n     int
 	tiers [Tiers]int // n by tier
-	heavy int        // those that need several slots
 }
 
 // plus adds another size, times sign.
 func (s *resumeSize) plus(other *resumeSize, sign int) {
 	s.n += sign * other.n
-	s.heavy += sign * other.heavy
 	for tier, n := range other.tiers {
 		s.tiers[tier] += sign * n
 	}
@@ -48,9 +46,6 @@ func (s *resumeSize) plus(other *resumeSize, sign int) {
 func (s *resumeSize) count(x *entry, n int) {
 	s.n += n
 	s.tiers[x.Tier] += n
-	if x.Weight > 1 {
-		s.heavy += n
-	}
 }
 
 // highest returns the highest tier of a function, or -1.

@@ -24,13 +24,9 @@ func (m *resumesModel) first() *entry {
 
 func (m *resumesModel) size() (s resumeSize) {
 	for _, x := range m.all {
-		if !m.hasRoom(x) {
-			continue
-		}
-		s.n++
-		s.tiers[x.Tier]++
-		if x.Weight > 1 {
-			s.heavy++
+		if m.hasRoom(x) {
+			s.n++
+			s.tiers[x.Tier]++
 		}
 	}
 	return s
@@ -61,7 +57,7 @@ func TestModel_ResumesMatchASearchedList(t *testing.T) {
 		adds, n := 3+step/1000%2, rnd.IntN(10)
 		switch {
 		case n < adds:
-			x := &entry{use: use{Ask: Ask{Key: key, Weight: 1 + int32(rnd.IntN(2)), Tier: int8(rnd.IntN(Tiers))}}}
+			x := &entry{use: use{Ask: Ask{Key: key, Weight: 1, Tier: int8(rnd.IntN(Tiers))}}}
 			r.add(x, m.room[key])
 			m.all = append(m.all, x)
 		case n < 8 && first != nil:

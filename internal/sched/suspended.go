@@ -33,11 +33,6 @@ func (l *suspendedFuncs) next(running int) (x *entry, hold bool) {
 	}
 }
 
-// reserves reports whether a function waits for several slots to come free, so that
-// nothing else gets them. One that waits for a single slot holds back only what would
-// wait for that slot anyway.
-func (l *suspendedFuncs) reserves() bool { return l.resumes.room.heavy > 0 }
-
 // want makes x wait to resume, behind all others that do.
 func (l *suspendedFuncs) want(x *entry) {
 	l.resumes.add(x, l.e.queue.log().Keys().HasRoom(x.Key))
