@@ -117,8 +117,7 @@ var directions = []direction{
 		pkg: "queue/pgstore", state: here,
 		may: []string{
 			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine",
-			"internal/clock",
-			"internal/logthrottle",
+			"queue/internal/router", "internal/clock", "internal/logthrottle",
 		},
 		modules: []string{"github.com/jackc/pgx/v5"},
 	},

@@ -75,7 +75,13 @@ const (
 
 // try tries to lead. It returns the store, or the node that leads.
 func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err error) {
-	store, err = n.open(ctx, queue.Leader{Name: n.cfg.Name, Contact: n.own.String()})
+	check := router.CheckNew(n.cfg.table, n.cfg.group, func(name string) string {
+		if r := n.view.Load().roster; r != nil {
+			return r.disputed(name)
+		}
+		return ""
+	})
+	store, err = n.open(router.WithCheck(ctx, check), queue.Leader{Name: n.cfg.Name, Contact: n.own.String()})
 	if err == nil {
 		return store, led, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
 	"github.com/stintgo/stint/queue/internal/machine"
+	"github.com/stintgo/stint/queue/internal/router"
 )
 
 // Config has the limits of a store. The zero value is a good default.
@@ -159,7 +160,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopInbox = stopInbox
 	b := inbox{
-		machine: m, now: r.Now, log: log, check: func(string) error { return nil },
+		machine: m, now: r.Now, log: log, check: router.CheckOf(ctx),
 		refused: make(map[string]time.Time), waiting: make(map[string]string),
 	}
 	s.inbox.Go(func() { b.run(life) })

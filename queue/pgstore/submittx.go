@@ -26,8 +26,9 @@ type Tx interface {
 // The process that leads accepts the tasks about a tenth of a second after the commit, all or
 // none, in the order of their IDs. Until then they are not found. If the queue is full they
 // wait until there is room; tasks of other queues do not wait for that. Tasks that the store
-// refuses for another reason, such as one that comes after a task which does not exist, stay
-// in the table "rows" under their key, which the log of the leader names with the reason.
+// refuses for another reason, such as one that comes after a task which does not exist, or one
+// whose queue belongs to another group and so to another Schema, stay in the table "rows" under
+// their key, which the log of the leader names with the reason.
 //
 // Errors: [queue.ErrInvalid], [queue.ErrTooLarge], [queue.ErrUnavailable] if the tasks of the
 // store have been moved away before the snapshot of the transaction, and those of the

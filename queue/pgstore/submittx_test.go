@@ -56,7 +56,7 @@ func prepared(ids *queue.IDs, s queue.Spec) queue.NewTask {
 }
 
 // awaits waits until the store has n of some tasks, and returns them.
-func awaits(t *testing.T, s *pgstore.Store, ids []queue.ID, n int) []queue.Task {
+func awaits(t *testing.T, s queue.Store, ids []queue.ID, n int) []queue.Task {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

@@ -118,7 +118,7 @@ func (m *Machine) readSubmission(value []byte, check func(queueName string) erro
 	}
 	for i := range s.tasks {
 		if err := check(queueOf(&s.tasks[i].Spec)); err != nil {
-			return submission{err: err}
+			return submission{err: fmt.Errorf("task %d: %w", i, err)}
 		}
 	}
 	if s.tasks, s.err = m.submissions.checked(s.tasks); s.err == nil {

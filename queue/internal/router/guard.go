@@ -25,6 +25,28 @@ type guard struct {
 	disputed func(name string) (node string)
 }
 
+// CheckNew returns the check of Guard for new tasks of a queue.
+func CheckNew(t *Table, group int, disputed func(name string) (node string)) func(name string) error {
+	return guard{nil, t, group, disputed}.checkNew
+}
+
+// checkKey is the key of the check in a context.
+type checkKey struct{}
+
+// WithCheck returns a context in which a store is opened that may also get tasks past Guard, from
+// transactions in its database. check returns why it must not accept new tasks of a queue.
+func WithCheck(ctx context.Context, check func(name string) error) context.Context {
+	return context.WithValue(ctx, checkKey{}, check)
+}
+
+// CheckOf returns the check of a context; without one, all queues are accepted.
+func CheckOf(ctx context.Context) func(name string) error {
+	if check, ok := ctx.Value(checkKey{}).(func(name string) error); ok {
+		return check
+	}
+	return func(string) error { return nil }
+}
+
 // checkNew returns an error if tasks cannot be added to a queue.
 func (g guard) checkNew(name string) error {
 	if err := g.check(name); err != nil || g.disputed == nil {
