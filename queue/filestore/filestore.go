@@ -53,7 +53,9 @@ type Config struct {
 	// MayLose is the length of the latest past that a crash of the process or of the
 	// machine may undo. Changes are synced that much later, and callers do not wait for
 	// it. After a crash, the store has the first changes up to some time: each call
-	// completely or not at all. 0 loses nothing, and the guarantees assume it.
+	// completely or not at all. A crash during a sync also undoes the changes since that
+	// sync began; if a full disk blocks it, changes are refused after 3 s. 0 loses nothing,
+	// and the guarantees assume it.
 	MayLose time.Duration
 
 	// Logger receives errors that no call returns; nil discards them. An error that

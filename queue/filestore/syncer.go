@@ -65,6 +65,9 @@ func (s *syncer) sync() {
 	s.mu.Lock()
 	number := s.batch
 	s.mu.Unlock()
+	// Writes of later batches succeed on a full disk, since the database keeps them in memory.
+	// They must not go on for long: a crash would undo all of them.
+	defer s.rows.stall.Watch(s.rows.guard.state)()
 	err := s.rows.guard.run(func() error { return s.rows.db.LogData(nil, pebble.Sync) })
 	if err != nil {
 		// The guard keeps the error, so the next call fails with it.

@@ -1,12 +1,15 @@
 package filestore_test
 
 import (
+	"errors"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/filestore"
 )
 
@@ -57,4 +60,27 @@ func TestC6_MayLoseCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	newTasks(t, openIn(t, disk.crash(), "store", filestore.Config{})).has(1)
+}
+
+// TestC6_MayLoseOnAFullDisk: changes that cannot be synced are refused after a while, since a
+// crash would undo all that are accepted until there is room.
+func TestC6_MayLoseOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newFaulty(vfs.NewMem(), filestore.OpWrite, syscall.ENOSPC)
+		c := newTasks(t, openIn(t, disk, "store", filestore.Config{MayLose: 50 * time.Millisecond}))
+		pause := func() error { return c.store.PauseQueue(t.Context(), c.now, "q", &queue.Pause{}) }
+		disk.broken.Store(true)
+		if err := pause(); err != nil {
+			t.Error("at once:", err)
+		}
+		time.Sleep(5 * time.Second)
+		if err := pause(); !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("after 5 s the error is %v, want ErrUnavailable", err)
+		}
+		disk.broken.Store(false)
+		time.Sleep(time.Second)
+		if err := pause(); err != nil {
+			t.Error("with room:", err)
+		}
+	})
 }
