@@ -63,7 +63,9 @@ type Options struct {
 	// suspended. If that clock was ahead when the task was submitted, a store that is
 	// opened with the right clock moves RunAt back, see [Store].
 	RunAt    time.Time     `json:"run_at,omitzero"`
-	Deadline time.Time     `json:"deadline,omitzero"` // a task that has not started by then is dead
+	// Deadline is the time by which each attempt has to start; zero is none. A task that
+	// waits then is dead, also if it waits for another attempt; one that runs continues.
+	Deadline time.Time     `json:"deadline,omitzero"`
 	Timeout  time.Duration `json:"timeout_ns,omitempty"`
 	// MaxAttempts is the number of failed attempts after which the task is dead; 0 means
 	// 3.

@@ -48,6 +48,34 @@ func TestC4_DeadlineOfATaskThatIsPausedWhileItRuns(t *testing.T) {
 	}
 }
 
+// A task that has failed and whose deadline passes before its next attempt has both errors.
+func TestC8_DeadlineAfterAFailure(t *testing.T) {
+	p := newProcess(t)
+	late := queue.Options{Deadline: start.Add(time.Minute)}
+	failed := newTask(&p.ids, queue.Spec{Options: late})
+	submit(t, p.Machine, failed)
+	running := p.one(true)
+	o := queue.Outcome{
+		ID: failed.ID, Token: running.Lease.Token, Kind: queue.OutcomeFailure, Error: "boom", RunAt: start.Add(time.Hour),
+	}
+	if answers, err := p.Settle(t.Context(), start, []queue.Outcome{o}); err != nil || answers[0] != nil {
+		t.Fatal(answers, err)
+	}
+	fresh := newTask(&p.ids, queue.Spec{Options: late})
+	submit(t, p.Machine, fresh)
+	if _, err := p.Maintain(t.Context(), start.Add(time.Minute), 0); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[queue.ID]string{
+		failed.ID: "its deadline passed before it started again; the last error: boom",
+		fresh.ID:  "its deadline passed before it started",
+	} {
+		if got := p.task(id); got.State != queue.Dead || got.Error != want {
+			t.Errorf("the task is %s with the error %q, want dead with %q", got.State, got.Error, want)
+		}
+	}
+}
+
 // A claim whose tasks are not durable in time, because the rows are stalled, is undone:
 // its tasks can be claimed as soon as they are durable.
 func TestC6_ClaimOfStalledRowsIsUndone(t *testing.T) {

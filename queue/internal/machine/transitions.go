@@ -163,7 +163,8 @@ func (x *transitions) unhold(t *task) {
 	}
 }
 
-// expire makes a task Dead whose deadline has passed before it started.
+// expire makes a task Dead whose deadline has passed before it started, or started again.
+// Its error keeps that of the last failure, which is the cause if it has failed until then.
 func (x *transitions) expire(t *task) {
 	x.states.deadlines.remove(t)
 	row, err := x.rows.row(t)
@@ -171,8 +172,16 @@ func (x *transitions) expire(t *task) {
 		x.states.quarantine(t, err)
 		return
 	}
-	row.Error = "its deadline passed before it started"
-	x.change(t, &row, queue.Dead, cause{on: queue.OnExpire, detail: row.Error})
+	w := cause{on: queue.OnExpire, detail: "its deadline passed before it started"}
+	if row.Lease.Token > 0 { // it was claimed before
+		w.detail += " again"
+	}
+	if row.Failures == 0 {
+		row.Error = w.detail
+	} else {
+		row.Error = shortened(w.detail + "; the last error: " + row.Error)
+	}
+	x.change(t, &row, queue.Dead, w)
 }
 
 // forget removes a finished task. A cascade cancels the tasks that wait for its success,
