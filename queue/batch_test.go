@@ -36,6 +36,29 @@ func (r *rig) accept(tasks ...queue.NewTask) {
 	}
 }
 
+// A task whose unique name is taken is not in its batch. The follower waits for the earlier
+// task if it comes after the new one.
+func TestC12_BatchWithAUniqueTaskThatExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, queue.Config{})
+		again := queue.Spec{Kind: "part", Options: queue.Options{Unique: "u"}}
+		earlier := r.prepared(again)
+		for after, want := range map[bool]queue.State{false: queue.Waiting, true: queue.Held} {
+			part, then := r.Prepare(again), r.Prepare(queue.Spec{Kind: "then"})
+			if after {
+				then.AfterAny = []queue.ID{part.ID}
+			}
+			receipts, err := r.SubmitBatch(t.Context(), then, part)
+			if err != nil || receipts[0] != (queue.Receipt{ID: earlier, Existing: true}) {
+				t.Fatal(receipts, err)
+			}
+			if got, err := r.Get(t.Context(), then.ID); err != nil || got.State != want {
+				t.Errorf("AfterAny %t: the follower is %s, error %v, want %s", after, got.State, err, want)
+			}
+		}
+	})
+}
+
 // The task after a batch starts when all others are finished, whatever became of
 // them; those that a task of the batch adds as well.
 func TestC12_BatchThenItsTask(t *testing.T) {

@@ -44,9 +44,12 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 // parts: first its tasks, each with the Options.Batch of one [Queue.NewID], then the follower, with that
 // Options.AfterBatch.
 //
-// The receipts are those of the tasks; errors are as for [Queue.Submit]. The tasks may
-// not name another batch. The follower may, for nested batches. It has no Unique, because
-// a second submission of the same batch would then submit the tasks alone.
+// The receipts are those of the tasks; errors are as for [Queue.Submit]. A task whose Unique
+// the store knows is not accepted again, so the earlier task with that name is not in the
+// batch. For the follower to wait for it too, put the ID of the new task into its AfterAny,
+// which then stands for the earlier one. The tasks may not name another batch. The follower
+// may, for nested batches. It has no Unique, because a second submission of the same batch
+// would then submit the tasks alone.
 func (q *Queue) SubmitBatch(ctx context.Context, then NewTask, tasks ...NewTask) ([]Receipt, error) {
 	if !then.Batch.IsZero() && then.Batch == then.ID || !then.AfterBatch.IsZero() && then.AfterBatch != then.ID {
 		return nil, fmt.Errorf("%w: the task after a batch is not in it, and comes after no other batch", ErrInvalid)
