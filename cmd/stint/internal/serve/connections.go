@@ -56,6 +56,7 @@ func openFiles() uint64 {
 type connections struct {
 	most     atomic.Int64
 	open     atomic.Int64
+	byTCP    atomic.Int64  // of the open ones, those to TCP addresses
 	refusing chan struct{} // a token per connection being refused
 	logger   *slog.Logger
 }
@@ -70,7 +71,6 @@ func newConnections(most int64, logger *slog.Logger) *connections {
 type bounded struct {
 	net.Listener
 	of     *connections
-	open   atomic.Int64 // of this listener
 	closed chan struct{}
 	close  sync.Once
 }
@@ -110,32 +110,39 @@ func (b *bounded) Close() error {
 	return b.Listener.Close()
 }
 
-// most returns how many connections this listener may have. Every user of the machine can
-// connect to a TCP address, without the token, so a quarter is reserved for the socket,
-// which only the server's user can open.
+// isSocket reports whether the listener is that of the socket.
+func (b *bounded) isSocket() bool { return b.Addr().Network() == "unix" }
+
+// most returns how many connections this listener may have, with those of other listeners of
+// its network. Every user of the machine can connect to a TCP address, without the token, so a
+// quarter is reserved for the socket, which only the server's user can open.
 func (b *bounded) most() int64 {
 	most := b.of.most.Load()
-	if b.Addr().Network() == "unix" {
+	if b.isSocket() {
 		return most
 	}
 	return most * 3 / 4
 }
 
-// enter counts a connection, unless the limit is reached.
+// enter counts a connection, unless a limit is reached. A connection above the limit of TCP is not
+// counted as open for a moment either, which could refuse one of the socket.
 func (b *bounded) enter() bool {
-	if b.open.Add(1) <= b.most() {
-		if b.of.open.Add(1) <= b.of.most.Load() {
-			return true
-		}
-		b.of.open.Add(-1)
+	if !b.isSocket() && b.of.byTCP.Add(1) > b.most() {
+		b.of.byTCP.Add(-1)
+		return false
 	}
-	b.open.Add(-1)
-	return false
+	if b.of.open.Add(1) > b.of.most.Load() {
+		b.leave()
+		return false
+	}
+	return true
 }
 
 func (b *bounded) leave() {
-	b.open.Add(-1)
 	b.of.open.Add(-1)
+	if !b.isSocket() {
+		b.of.byTCP.Add(-1)
+	}
 }
 
 // counted is a connection that is counted until it is closed.

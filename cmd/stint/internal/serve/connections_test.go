@@ -73,20 +73,24 @@ func TestC6_ConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// Clients of a TCP address, which can connect without a token, cannot use up the
-// connections of the socket.
+// Clients of TCP addresses, which can connect without a token, cannot use up the
+// connections of the socket, whatever the number of addresses.
 func TestC6_ConnectionsByTCPLeaveSomeForTheSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	socket, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	listeners := []net.Listener{socket}
+	for range 2 { // of --listen and --uploads-listen
+		tcp, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, tcp)
 	}
 	const most = 8
-	limited := serve.LimitConnections(most, slog.New(slog.DiscardHandler), socket, tcp)
+	limited := serve.LimitConnections(most, slog.New(slog.DiscardHandler), listeners...)
 	var serving sync.WaitGroup
 	hs := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 	for _, l := range limited {
@@ -110,8 +114,8 @@ func TestC6_ConnectionsByTCPLeaveSomeForTheSocket(t *testing.T) {
 		return string(answer[len("HTTP/1.1 "):])
 	}
 	answers := make(map[string]int)
-	for range most {
-		answers[status("tcp", tcp.Addr().String())]++
+	for i := range most {
+		answers[status("tcp", listeners[1+i%2].Addr().String())]++
 	}
 	if answers["200"] != most/4*3 || answers["503"] != most/4 {
 		t.Errorf("%d connections by TCP are answered %v", most, answers)
