@@ -181,6 +181,25 @@ func TestC1_SubmitRefuses(t *testing.T) {
 	runCmd(t, cmd, "").want(t, "", "STINT_PATIENCE=soon: give a time", 125)
 }
 
+// The value of a label is kept as it is given, with commas and quotes, and finds its task.
+func TestC4_LabelsAreTakenAsTheyAre(t *testing.T) {
+	s := serve(t)
+	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
+	for _, value := range []string{`"hi"`, "a,b=c", "http://x/?a=1,b", ""} {
+		label := "l=" + value
+		id := s.submit("--label", label, "--label", "m=1,2", "true")
+		if got := s.task(id).Labels; got["l"] != value || got["m"] != "1,2" || len(got) != 2 {
+			t.Errorf("--label %s is kept as %q", label, got)
+		}
+		if r := s.stint("ls", "--json", "--label", label); len(parse[shown](t, r.stdout)) != 1 {
+			t.Errorf("--label %s finds %+v", label, r)
+		}
+	}
+	s.stint("submit", "--label", "l", "true").want(t, "", "give NAME=VALUE", 125)
+	s.stint("submit", "--label", "=l", "true").want(t, "", "give NAME=VALUE", 125)
+	s.stop()
+}
+
 // Tasks are found by flags, a page at a time, and named by the ends of their IDs.
 func TestC4_FindTasks(t *testing.T) {
 	s := serve(t)

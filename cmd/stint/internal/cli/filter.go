@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,11 +54,44 @@ func labelVar(flags *pflag.FlagSet, labels *map[string]string, usage string) {
 	pairsVar(flags, labels, "label", usage)
 }
 
-// pairsVar defines a flag for NAME=VALUE, without a default in the help.
-func pairsVar(flags *pflag.FlagSet, pairs *map[string]string, name, usage string) {
-	flags.StringToStringVar(pairs, name, nil, usage)
-	flags.Lookup(name).DefValue = ""
+// pairsVar defines a flag for NAME=VALUE, which may be given several times.
+func pairsVar(flags *pflag.FlagSet, to *map[string]string, name, usage string) {
+	flags.Var(&pairs{to}, name, usage)
 }
+
+// pairs is a flag whose values are NAME=VALUE. A value is taken as it is: that of pflag separates pairs
+// at commas, and removes quotes.
+type pairs struct{ to *map[string]string }
+
+var _ pflag.Value = (*pairs)(nil)
+
+// Set adds a pair. The last value of a name counts.
+func (p *pairs) Set(text string) error {
+	name, value, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return errors.New("give NAME=VALUE; each pair has a flag of its own")
+	}
+	if *p.to == nil {
+		*p.to = make(map[string]string)
+	}
+	(*p.to)[name] = value
+	return nil
+}
+
+// String returns the pairs, for messages; without any it is empty, so that the help shows no default.
+func (p *pairs) String() string {
+	if p.to == nil {
+		return ""
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(*p.to)) {
+		all = append(all, name+"="+(*p.to)[name])
+	}
+	return strings.Join(all, ",")
+}
+
+// Type names the kind of value.
+func (p *pairs) Type() string { return "pairs" }
 
 // filter returns the filter for the flags and the IDs.
 func (f *filterFlags) filter(ctx context.Context, server *remote.Server, ids []string) (queue.Filter, error) {
