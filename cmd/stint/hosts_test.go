@@ -44,6 +44,31 @@ func databases(t *testing.T) map[string]string {
 	return map[string]string{"redis": "redis://" + address, "postgres": postgres.DSN}
 }
 
+// The URL in STINT_STORE, which may have a password, is not in the environment of commands: one that
+// lists its variables would write it into its log.
+func TestC11_CommandsDoNotGetTheStore(t *testing.T) {
+	t.Parallel()
+	if err := dbserver.NeedRedis(); err != nil {
+		t.Fatal(err)
+	}
+	address, stop, err := dbserver.Redis(t.TempDir(), dbserver.Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	s := &served{t: t, dir: t.TempDir()}
+	s.cmd = s.command("serve")
+	s.cmd.Env = append(s.cmd.Env, "STINT_STORE=redis://"+address)
+	s.out = startLines(t, s.cmd)
+	if line := s.out.next(); line != "serving unix:stint-data/stint.sock" {
+		t.Fatalf("the server says %q", line)
+	}
+	id := s.submit(`echo "${STINT_STORE-unset} $USER"`)
+	s.stint("wait", id).want(t, "", "", 0)
+	s.stint("logs", id).want(t, "unset tester\n", "", 0)
+	s.stop()
+}
+
 // Servers with one store, in directories of their own, share its tasks: each works, and each
 // knows what was submitted to another. When the leader is killed, another one leads; when
 // one ends in order, another one leads at once.

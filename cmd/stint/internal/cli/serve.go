@@ -195,7 +195,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	var errs [13]error
 	if f.store == "" { // not the default of the flag, which the help shows: the URL may have a password
 		var set bool
-		if f.store, set = os.LookupEnv("STINT_STORE"); set && f.store == "" {
+		if f.store, set = os.LookupEnv(storeEnv); set && f.store == "" {
 			errs[11] = errors.New("STINT_STORE is empty: give it the URL of a database, or unset it to keep tasks in --dir")
 		}
 	}
@@ -251,12 +251,16 @@ func orCPUs(jobs string) string {
 	return jobs
 }
 
+// storeEnv is the environment variable that replaces --store.
+const storeEnv = "STINT_STORE"
+
 // runServe is stint serve.
 func runServe(f *serveFlags, s *streams) error {
 	cfg, err := f.config(s)
 	if err != nil {
 		return err
 	}
+	_ = os.Unsetenv(storeEnv) // which cannot fail: commands get the environment, and the URL may have a password
 	cfg.Ready = func(addresses []string) {
 		for _, address := range addresses {
 			printTo(s.out, "serving %s\n", address)
