@@ -53,6 +53,9 @@ const uploadsPath = "/files/"
 // headerTimeout is how long a client may take to send the header of a request.
 const headerTimeout = 10 * time.Second
 
+// headerMax is the largest header of a request in bytes. The receiver takes 16 KiB of metadata.
+const headerMax = 64 << 10
+
 // idleTimeout is how long a connection may be without a request.
 const idleTimeout = 2 * time.Minute
 
@@ -102,7 +105,9 @@ func uploadsServer(token string, uploads, page http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle(uploadsPath, withToken(token, uploads))
 	mux.Handle("/", readBriefly(page))
-	return &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	return &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerMax,
+	}
 }
 
 // address is the URL at which uploads are created.

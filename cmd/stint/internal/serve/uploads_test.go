@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +46,33 @@ func TestE4_SilentBodiesOfRefusedRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A header without an end is refused at 64 KiB, before the token is looked at: every user of the
+// machine can open thousands of connections to the address.
+func TestE4_LargeHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := serve.UploadsServer("token", http.NotFoundHandler(), http.NotFoundHandler())
+		l := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+		go func() { _ = server.Serve(l) }()
+		client, conn := net.Pipe()
+		l.conns <- conn
+		go func() {
+			line := "X: " + strings.Repeat("x", 1000) + "\r\n"
+			_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: h\r\n"+strings.Repeat(line, 100)+"\r\n") // until it is refused
+		}()
+		answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("a header of 100 kB is answered with %s", answer.Status)
+		}
+		_, err = io.Copy(io.Discard, client) // net/http closes the connection after half a second
+		if err := errors.Join(err, answer.Body.Close(), client.Close(), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // pipeListener accepts the connections of a channel.
