@@ -43,6 +43,7 @@ func TestC6_ListenNeedsAToken(t *testing.T) {
 		t.Errorf("with its token: %+v", r)
 	}
 	s.stint("ls", "--token-file", path).want(t, "", "needs no token", 125)
+	s.stint("ls", "--token-file", path, "--server", "127.0.0.1:7117").want(t, "", "give http://127.0.0.1:7117", 125)
 	wrong := filepath.Join(s.dir, "wrong")
 	write(t, wrong, strings.Repeat("A", 26))
 	for _, args := range [][]string{{"ls"}, {"logs", "0123456"}, {"submit", "true"}} {

@@ -108,12 +108,13 @@ func (c *client) with(cmd *cobra.Command, do func(context.Context, *remote.Serve
 	if err != nil {
 		return err
 	}
-	if c.tokenFile != "" && !strings.Contains(address, "://") {
-		return fmt.Errorf("--token-file: %s needs no token, only an http: address in --server does", address)
-	}
 	server, err := remote.Open(address, cfg)
 	if err != nil {
 		return err
+	}
+	if c.tokenFile != "" && !strings.Contains(address, "://") {
+		err := fmt.Errorf("--token-file: %s needs no token, only an http: address in --server does", address)
+		return errors.Join(err, server.Close())
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
