@@ -164,7 +164,7 @@ func (b *bulk) submit(ctx context.Context, batch []taskLine) error {
 	case len(batch) > 1:
 		return fmt.Errorf("%s, lines %d to %d: %w", b.name, batch[0].no, batch[len(batch)-1].no, err)
 	}
-	return fmt.Errorf("%s, line %d: %w", b.name, batch[0].no, err)
+	return fmt.Errorf("%s, line %d: %w", b.name, batch[0].no, &onlyTaskError{err})
 }
 
 // refused reports whether the server refused a call as a whole because of one of its
