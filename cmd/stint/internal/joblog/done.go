@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"maps"
 	"strings"
 )
 
@@ -22,30 +21,39 @@ const (
 	// MatchSeq compares number and command. A job whose number the log has under another
 	// command is an error.
 	MatchSeq Match = iota
-	// MatchCommand compares the command, at any position. A command that the list
-	// contains n times is done when the log has it n times; a line after a failure with
-	// the same number and command is that job's next attempt.
+	// MatchCommand compares the command, at any position. Each job of the list with a command
+	// is matched with one of the log, as long as there are any: first with those that are
+	// done, then with those that run again. The line of a job that runs again has the number
+	// of the job that it was matched with, and the line of a new one a number that the log
+	// does not have with its command. So lines with the same number and command are attempts
+	// of one job, and the last one counts.
 	MatchCommand
 )
 
 // errHeader is the error of a file that is not a job log.
 var errHeader = fmt.Errorf("%w: line 1 should be the header; the file is left as it was", errLine)
 
-// doneSet has the jobs that the log has as done. It stores 64-bit hashes of commands,
-// with a seed of this process: the log itself has the text, so nothing that is stored
-// depends on the hash. Among 2³² commands the probability of a collision is about one
-// half, and a collision matters only at the same number.
+// doneSet has the jobs of the log. It stores 64-bit hashes of commands, with a seed of this
+// process: the log itself has the text, so nothing that is stored depends on the hash. Among
+// 2³² commands the probability of a collision is about one half, and a collision matters
+// only at the same number.
 type doneSet struct {
-	match  Match
-	seed   maphash.Seed
-	jobs   map[key]entry
-	counts map[uint64]int // for MatchCommand: how often each is done
+	match Match
+	seed  maphash.Seed
+	again bool // failed jobs run again
+	jobs  map[key]entry
+	// For MatchCommand: by command, the first of the jobs that are done, and that run again.
+	done, rerun map[uint64]int
 }
 
+// entry is a job of the log.
 type entry struct {
 	hash   uint64
-	failed bool  // by the last line
-	ok     int32 // lines of success; under MatchCommand each is a job of its own
+	failed bool // by the last line
+	taken  bool // matched with a job of the list
+	// next is, for MatchCommand, the next job of the list that done or rerun begins, or, if
+	// taken, the number of the job that it was matched with.
+	next int
 }
 
 func newDoneSet(match Match) *doneSet {
@@ -109,50 +117,93 @@ func (d *doneSet) readLine(line []byte, n int) error {
 	}
 	// A job that failed and was run again has several lines; the last one counts.
 	hash := maphash.Bytes(d.seed, p.command)
-	k := d.key(p.seq, hash)
-	e := entry{hash: hash, failed: p.failed, ok: d.jobs[k].ok}
-	if !p.failed {
-		e.ok++
-	}
-	d.jobs[k] = e
+	d.jobs[d.key(p.seq, hash)] = entry{hash: hash, failed: p.failed}
 	return nil
 }
 
-// prepare is called once after reading. If failed jobs are to run again, it removes them.
+// prepare is called once after reading. again says whether failed jobs run again.
 func (d *doneSet) prepare(again bool) {
+	d.again = again
 	if d.match != MatchCommand {
-		if again {
-			maps.DeleteFunc(d.jobs, func(_ key, e entry) bool { return e.failed })
-		}
 		return
 	}
-	d.counts = make(map[uint64]int, len(d.jobs))
-	for _, e := range d.jobs {
-		d.counts[e.hash] += int(e.ok)
-		if e.failed && !again {
-			d.counts[e.hash]++
+	d.done, d.rerun = make(map[uint64]int, len(d.jobs)), map[uint64]int{}
+	for k, e := range d.jobs {
+		first := d.done
+		if d.runsAgain(e) {
+			first = d.rerun
 		}
+		e.next, first[e.hash] = first[e.hash], k.seq
+		d.jobs[k] = e
 	}
 }
 
-// take reports whether a job is done. It is called once for each job of the list, and
-// removes the match.
-func (d *doneSet) take(seq int, command string) (bool, error) {
+// take reports whether a job is done, and returns the number for its line in the log if it is
+// not. It is called once for each job of the list.
+func (d *doneSet) take(seq int, command string) (number int, done bool, err error) {
 	hash := maphash.Bytes(d.seed, appendCommand(nil, command))
 	if d.match == MatchCommand {
-		if d.counts[hash] == 0 {
-			return false, nil
-		}
-		d.counts[hash]--
-		return true, nil
+		number, done = d.takeCommand(seq, hash)
+		return number, done, nil
 	}
-	e, ok := d.jobs[d.key(seq, hash)]
-	if !ok {
-		return false, nil
+	e, ok := d.jobs[key{seq: seq}]
+	delete(d.jobs, key{seq: seq})
+	switch {
+	case !ok || d.runsAgain(e):
+		return seq, false, nil
+	case e.hash != hash:
+		return seq, false, fmt.Errorf("job %d: %w", seq, ErrChanged)
 	}
-	if e.hash != hash {
-		return false, fmt.Errorf("job %d: %w", seq, ErrChanged)
-	}
-	delete(d.jobs, d.key(seq, hash))
-	return true, nil
+	return seq, true, nil
 }
+
+// takeCommand is take for MatchCommand.
+func (d *doneSet) takeCommand(seq int, hash uint64) (number int, done bool) {
+	if number = d.pop(false, seq, hash); number != 0 {
+		return number, true
+	}
+	if number = d.pop(true, seq, hash); number != 0 {
+		return number, false
+	}
+	// If the log has the number with the command, a job before this one was matched with it,
+	// and does not use its own.
+	for number = seq; ; {
+		e, ok := d.jobs[key{number, hash}]
+		if !ok {
+			return number, false
+		}
+		number = e.next
+	}
+}
+
+// pop matches a job of the list with one of the log that is done, or that runs again: with the one
+// of the same number, if there is one. It returns the number of the job of the log, or 0 if none is left.
+func (d *doneSet) pop(rerun bool, seq int, hash uint64) (number int) {
+	own := key{seq, hash}
+	if e, ok := d.jobs[own]; ok && !e.taken && d.runsAgain(e) == rerun {
+		e.taken = true
+		d.jobs[own] = e
+		return seq
+	}
+	first := d.done
+	if rerun {
+		first = d.rerun
+	}
+	for number = first[hash]; number != 0; number = first[hash] {
+		k := key{number, hash}
+		e := d.jobs[k]
+		first[hash] = e.next
+		taken := e.taken
+		if e.taken, e.next = true, seq; taken {
+			e.next = number // it was matched by its own number
+		}
+		d.jobs[k] = e
+		if !taken {
+			break
+		}
+	}
+	return number
+}
+
+// runsAgain reports whether a job of the log runs again.
+func (d *doneSet) runsAgain(e entry) bool { return e.failed && d.again }

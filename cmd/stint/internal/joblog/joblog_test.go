@@ -131,24 +131,24 @@ func TestDone_ByCommandCountsRepeats(t *testing.T) {
 	}
 }
 
-// Of two jobs with the same command the second may be logged first. A resumed run then
-// logs its number again, and the run after that has nothing left to do.
-func TestDone_ByCommandConverges(t *testing.T) {
+// Lines with the same number and command are attempts of one job, of which the last counts.
+func TestDone_ByCommandAttempts(t *testing.T) {
 	failed := joblog.Record{Seq: 2, Command: "x", Exit: 1}
-	ok := joblog.Record{Seq: 2, Command: "x"}
+	ok, other := joblog.Record{Seq: 2, Command: "x"}, joblog.Record{Seq: 3, Command: "x"}
 	for _, row := range []struct {
 		log   []joblog.Record
 		again bool
 		done  int
 	}{
 		{[]joblog.Record{ok}, false, 1},
-		{[]joblog.Record{ok, ok}, false, 2},
-		{[]joblog.Record{ok, ok}, true, 2},
+		{[]joblog.Record{ok, other}, false, 2},
+		{[]joblog.Record{ok, other}, true, 2},
 		{[]joblog.Record{failed, ok}, false, 1},
 		{[]joblog.Record{failed, ok}, true, 1},
-		{[]joblog.Record{failed, ok, ok}, true, 2},
-		{[]joblog.Record{ok, failed}, false, 2},
-		{[]joblog.Record{ok, failed}, true, 1},
+		{[]joblog.Record{failed, ok, other}, true, 2},
+		{[]joblog.Record{failed, other}, false, 2},
+		{[]joblog.Record{failed, other}, true, 1},
+		{[]joblog.Record{failed, failed}, false, 1},
 		{[]joblog.Record{failed, failed}, true, 0},
 	} {
 		path := filepath.Join(t.TempDir(), "log")
@@ -167,6 +167,126 @@ func TestDone_ByCommandConverges(t *testing.T) {
 		}
 		l.Close()
 	}
+}
+
+// Of two jobs with one command the second may be logged first, as failed. The first is then skipped
+// in its place, and once the second has run again, both are.
+func TestDone_ByCommandOfEqualFailures(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	second := joblog.Record{Seq: 2, Command: "x", Exit: 1}
+	write(t, path, second)
+	for _, want := range [][2]bool{{true, false}, {true, true}} {
+		l := open(t, path, joblog.Config{Resume: true, Match: joblog.MatchCommand})
+		var got [2]bool
+		for i := range got {
+			var err error
+			if got[i], err = l.Done(i+1, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got != want {
+			t.Errorf("done are %v, want %v", got, want)
+		}
+		if !got[1] {
+			if err := l.Append(&second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.Close()
+	}
+}
+
+// Lists of few commands, each several times, are resumed in random order, with jobs that fail and
+// jobs that do not end. The log has each job of the list at most once, a job that has succeeded does
+// not run again, and in the end all jobs are done.
+func TestModel_ByCommandInAnyOrder(t *testing.T) {
+	rng := seeded.Rand(t)
+	for range 30 {
+		path := filepath.Join(t.TempDir(), "log")
+		list := make([]string, 1+rng.IntN(12))
+		for i := range list {
+			list[i] = fmt.Sprint("c", rng.IntN(3))
+		}
+		const rounds = 8
+		for round := range rounds {
+			if rng.IntN(2) == 0 {
+				rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			}
+			again := rng.IntN(2) == 0
+			ok, failed := byCommand(t, path, list)
+			l := open(t, path, joblog.Config{Resume: true, Failed: again, Match: joblog.MatchCommand})
+			var ended []joblog.Record
+			skipped := map[string]int{}
+			for i, command := range list {
+				done, err := l.Done(i+1, command)
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case done:
+					skipped[command]++
+				case round >= rounds-2 || rng.IntN(2) == 0:
+					ended = append(ended, joblog.Record{Seq: i + 1, Command: command, Exit: rng.IntN(2)})
+				}
+			}
+			for _, command := range list {
+				want := ok[command]
+				if !again {
+					want += failed[command]
+				}
+				if skipped[command] != want {
+					t.Fatalf("%d jobs of %s are skipped, want %d", skipped[command], command, want)
+				}
+			}
+			if round == rounds-1 && !again && len(ended) > 0 {
+				t.Fatalf("after a run of all jobs, %v run again", ended)
+			}
+			rng.Shuffle(len(ended), func(i, j int) { ended[i], ended[j] = ended[j], ended[i] })
+			for i := range ended {
+				if err := l.Append(&ended[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.Close()
+		}
+	}
+}
+
+// byCommand returns how many jobs of each command have succeeded and failed. No command has more
+// jobs than in the list, and no job goes on after it has succeeded.
+func byCommand(t *testing.T, path string, list []string) (ok, failed map[string]int) {
+	t.Helper()
+	last := map[string]string{} // the last status, by number and command
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(strings.TrimPrefix(string(text), header)) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		job := cells[0] + " " + cells[8]
+		if last[job] == "0" {
+			t.Fatalf("job %s has succeeded and was run again: %s", job, text)
+		}
+		last[job] = cells[6]
+	}
+	ok, failed = map[string]int{}, map[string]int{}
+	for job, status := range last {
+		_, command, _ := strings.Cut(job, " ")
+		if status == "0" {
+			ok[command]++
+		} else {
+			failed[command]++
+		}
+	}
+	in := map[string]int{}
+	for _, command := range list {
+		in[command]++
+	}
+	for command, n := range in {
+		if ok[command]+failed[command] > n {
+			t.Fatalf("the log has %d jobs of %s, and the list %d: %s", ok[command]+failed[command], command, n, text)
+		}
+	}
+	return ok, failed
 }
 
 // A log cut at any byte opens again, has lost at most the line that was cut, and

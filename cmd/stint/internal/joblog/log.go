@@ -61,6 +61,9 @@ type Log struct {
 	size int64  // the length of the file's valid part; guarded by mu
 	buf  []byte // guarded by mu
 	err  error  // the first error, returned from then on; guarded by mu
+	// numbers has the jobs whose lines get a number that is not theirs; see [MatchCommand].
+	// Guarded by mu.
+	numbers map[int]int
 }
 
 // Open opens or creates the log at path and locks it until [Log.Close] or the end of the
@@ -149,16 +152,31 @@ func (l *Log) Done(seq int, command string) (bool, error) {
 	if l == nil || l.done == nil {
 		return false, nil
 	}
-	return l.done.take(seq, command)
+	number, done, err := l.done.take(seq, command)
+	if number != seq && !done {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.numbers == nil {
+			l.numbers = map[int]int{}
+		}
+		l.numbers[seq] = number
+	}
+	return done, err
 }
 
 // Append writes the line of a finished job, and returns once a killed process can no
 // longer lose it. The sync against a power failure follows in the background, one for all
 // lines written meanwhile; [Log.Close] waits for it. After an error, Append always fails.
+// Under [MatchCommand] the line may have another number than the record.
 func (l *Log) Append(record *Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.buf = record.appendLine(l.buf[:0])
+	line := *record
+	if number, ok := l.numbers[record.Seq]; ok {
+		line.Seq = number
+		delete(l.numbers, record.Seq) // its last line
+	}
+	l.buf = line.appendLine(l.buf[:0])
 	return l.write(l.buf)
 }
 
