@@ -164,6 +164,15 @@ func (l *Log) Done(seq int, command string) (bool, error) {
 	return done, err
 }
 
+// Unlisted returns how many jobs of the log the list does not have, if jobs are matched by
+// their numbers. Call it after [Log.Done] for the whole list, in the same goroutine.
+func (l *Log) Unlisted() int {
+	if l == nil || l.done == nil || l.done.match != MatchSeq {
+		return 0
+	}
+	return len(l.done.jobs)
+}
+
 // Append writes the line of a finished job, and returns once a killed process can no
 // longer lose it. The sync against a power failure follows in the background, one for all
 // lines written meanwhile; [Log.Close] waits for it. After an error, Append always fails.

@@ -285,6 +285,9 @@ func (r *Run) feed() error {
 		r.take(seq, in)
 	}
 	r.cfg.Meter.EndOfInput()
+	if n := r.cfg.Log.Unlisted(); n > 0 && r.stop.starting.Err() == nil {
+		r.cfg.Say(fmt.Sprintf("the inputs make %d jobs, and the job log has %d that are not among them", seq, n))
+	}
 	return nil
 }
 
