@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -477,6 +478,33 @@ func TestE2_SignalEndsUploadOfSilentInput(t *testing.T) {
 	}
 	if status := finish(t, cmd); status != 143 || !strings.Contains(stderr.String(), "stint: 1 unfinished: ") {
 		t.Errorf("it ends with %d, and says %q", status, stderr.String())
+	}
+	r.stop()
+}
+
+// A signal to a pipeline ends the writer and the upload: a part of the content is not taken for the whole.
+func TestE2_SignalEndsTheWriterOfAnUpload(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	cmd := r.uploads("-", "--name", "input")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	if _, err := in.Write(make([]byte, 100_000)); err != nil { // more than a pipe holds: it is being read
+		t.Fatal(err)
+	}
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGINT), in.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if status := finish(t, cmd); status != 130 || !strings.Contains(stderr.String(), "stint: 1 unfinished: ") {
+		t.Errorf("it ends with %d, and says %q", status, stderr.String())
+	}
+	if files, err := filepath.Glob(filepath.Join(r.dir, "inbox", "input*")); err != nil || len(files) > 0 {
+		t.Errorf("the server has %v, %v", files, err)
 	}
 	r.stop()
 }
