@@ -87,19 +87,24 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 		opening.Go(func() { g.nodes[i], errs[i] = openGroup(ctx, groups[i], i, table, cfg) })
 	}
 	opening.Wait()
+	if err := errors.Join(errs...); err != nil {
+		g.end()
+		for _, n := range g.nodes {
+			if n != nil {
+				err = errors.Join(err, n.Close()) //nolint:contextcheck // as Close of a node, which has no context
+			}
+		}
+		return nil, err
+	}
 	stores := make([]queue.Store, len(groups))
 	for i, n := range g.nodes {
 		stores[i] = n
 	}
 	g.Store = router.New(table, stores)
-	err = errors.Join(errs...)
 	for i := range g.nodes {
-		if err == nil {
-			err = g.Foreign(ctx, clock.Now(), i)
+		if err := g.Foreign(ctx, clock.Now(), i); err != nil {
+			return nil, errors.Join(err, g.Close())
 		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, g.Close()) //nolint:contextcheck // as Close of a node, which has no context
 	}
 	g.spread.Go(func() { cfg.seats.spread(g.life, g.nodes) })
 	return g, nil
@@ -158,13 +163,5 @@ func (g *Groups) Node(group string) *Node {
 func (g *Groups) Close() error {
 	g.end()
 	g.spread.Wait()
-	errs := make([]error, len(g.nodes))
-	var closing sync.WaitGroup
-	for i, n := range g.nodes {
-		if n != nil {
-			closing.Go(func() { errs[i] = n.Close() })
-		}
-	}
-	closing.Wait()
-	return errors.Join(errs...)
+	return g.Store.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -572,6 +573,67 @@ func TestC11_GroupThatDoesNotAnswer(t *testing.T) {
 		both := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, silent{p.rest}})
 		if answers, err := both.Heartbeat(t.Context(), start, worker, heartbeats); !errors.Is(err, queue.ErrUnavailable) {
 			t.Errorf("no group answers: %+v, %v", answers, err)
+		}
+	})
+}
+
+// interrupted is a store that does not answer Maintain while it is away.
+type interrupted struct {
+	queue.Store
+	away *atomic.Bool
+}
+
+func (i interrupted) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
+	if i.away.Load() {
+		return silent{}.Maintain(ctx, now, limit)
+	}
+	return i.Store.Maintain(ctx, now, limit)
+}
+
+// TestC11_SilentGroupDelaysNoTasks: delayed tasks of the other groups start in time, also if a task
+// of the silent group is due, and those of the silent group when it answers again.
+func TestC11_SilentGroupDelaysNoTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, away := newPair(t), new(atomic.Bool)
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{interrupted{p.mail, away}, p.rest})
+		q := queue.New(s, queue.Config{Logger: slog.New(slog.DiscardHandler)})
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		late := make(map[string][]time.Duration) // by queue
+		work := queue.Kind[time.Time]("work")
+		work.Handle(q, func(_ context.Context, j *queue.Job[time.Time]) error {
+			mu.Lock()
+			defer mu.Unlock()
+			late[j.Queue] = append(late[j.Queue], time.Since(j.Args))
+			return nil
+		})
+		submit := func(name string, in time.Duration) {
+			at := time.Now().Add(in)
+			if _, err := work.Submit(t.Context(), q, at, queue.Options{Queue: name, RunAt: at}); err != nil {
+				t.Error(err)
+			}
+		}
+		done := make(chan error, 1)
+		go func() { done <- q.Run(ctx, stint.New(1, stint.Config{}), "news", "files") }()
+		synctest.Wait()
+		away.Store(true)
+		time.Sleep(10 * time.Second) // the silence is noticed
+		submit("news", 5*time.Second)
+		for n := range 20 {
+			submit("files", time.Duration(n)*1500*time.Millisecond)
+		}
+		time.Sleep(40 * time.Second)
+		away.Store(false)
+		time.Sleep(10 * time.Second)
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if len(late["files"]) != 20 || slices.Max(late["files"]) > 100*time.Millisecond {
+			t.Errorf("the tasks of the other group started late by %v", late["files"])
+		}
+		if len(late["news"]) != 1 || late["news"][0] > 40*time.Second {
+			t.Errorf("the task of the group that was silent started late by %v", late["news"])
 		}
 	})
 }

@@ -23,6 +23,8 @@ type Store struct {
 	stores  []queue.Store // by group
 	tasks   places
 	batches places
+	slow    []slow // by group
+	probes  sync.WaitGroup
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -32,7 +34,7 @@ func New(t *Table, stores []queue.Store) *Store {
 	if t.Len() != len(stores) {
 		panic(fmt.Sprintf("router: %d stores for %d groups", len(stores), t.Len()))
 	}
-	return &Store{table: t, stores: stores}
+	return &Store{table: t, stores: stores, slow: make([]slow, len(stores))}
 }
 
 // partWithin limits a part of a call that does not need all groups, so that a group without a leader does
@@ -251,38 +253,6 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (to
 	return total, nil
 }
 
-// Maintain is as [queue.Store] says; limit holds for each group. A group that does not answer
-// within 3 s is asked again a second later; its error is returned if no group answers.
-func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (next time.Time, err error) {
-	var mu sync.Mutex
-	answered := 0
-	soonest := func(at time.Time) {
-		if next.IsZero() || !at.IsZero() && at.Before(next) {
-			next = at
-		}
-	}
-	err = s.each(s.all(), func(g int) error {
-		part, stop := partOf(ctx, len(s.stores))
-		defer stop()
-		at, err := s.stores[g].Maintain(part, now, limit)
-		mu.Lock()
-		defer mu.Unlock()
-		if err == nil {
-			answered++
-			soonest(at)
-		}
-		return err
-	})
-	if err == nil {
-		return next, nil
-	}
-	if answered == 0 || ctx.Err() != nil || errors.Is(err, queue.ErrInvalid) || errors.Is(err, queue.ErrClosed) {
-		return time.Time{}, err
-	}
-	soonest(now.Add(time.Second))
-	return next, nil
-}
-
 // Listen is as [queue.Store] says.
 func (s *Store) Listen(name string) (ready <-chan struct{}, stop func()) {
 	return s.stores[s.table.Of(name)].Listen(name)
@@ -290,5 +260,7 @@ func (s *Store) Listen(name string) (ready <-chan struct{}, stop func()) {
 
 // Close closes the stores of all groups.
 func (s *Store) Close() error {
-	return s.each(s.all(), func(g int) error { return s.stores[g].Close() })
+	err := s.each(s.all(), func(g int) error { return s.stores[g].Close() })
+	s.probes.Wait()
+	return err
 }

@@ -6,6 +6,7 @@ package router
 //
 //   - table.go: which queue belongs to which group
 //   - store.go: the calls on tasks
+//   - maintain.go: Maintain, which does not wait for slow groups
 //   - submit.go: Submit, and what does not cross groups
 //   - read.go: the calls that read
 //   - admin.go: settings and schedules
