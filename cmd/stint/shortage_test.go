@@ -5,6 +5,7 @@ package main_test
 import (
 	"bufio"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,6 +115,26 @@ func TestC2_ServerWithoutDescriptors(t *testing.T) {
 		t.Error("no task was given back")
 	}
 	s.stint("wait", s.submit("--", "true")).want(t, "", "", 0)
+	s.stop()
+}
+
+// If the server returns a task to the queue, why says what it lacked.
+func TestC4_WhyNamesAShortage(t *testing.T) {
+	s := serve(t)
+	if err := os.RemoveAll(filepath.Join(s.dir, "stint-data", "logs")); err != nil {
+		t.Fatal(err)
+	}
+	id := s.submit("true")
+	said := ""
+	for range 600 { // the task is tried again and again, and is running for some milliseconds each time
+		said = s.stint("why", id).stdout
+		if strings.Contains(said, " ago: ") && strings.Contains(said, "the directory was removed; start the server again") {
+			break
+		}
+	}
+	if !strings.Contains(said, "a worker returned it to the queue ") {
+		t.Errorf("why says %s", said)
+	}
 	s.stop()
 }
 

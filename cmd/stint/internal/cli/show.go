@@ -91,15 +91,18 @@ func (c *client) why(ctx context.Context, server *remote.Server, text string) er
 	if c.json {
 		return c.print(append([]queue.Reason{}, reasons...)) // [] and not null without a reason
 	}
+	task, err := server.Get(ctx, id)
+	if err != nil {
+		return found(err)
+	}
 	if len(reasons) == 0 {
-		task, err := server.Get(ctx, id)
-		if err != nil {
-			return found(err)
-		}
 		c.printf("%s\n", view.State(&task, clock.Now()))
 	}
 	for i := range reasons {
 		c.printf("%s\n", view.Reason(&reasons[i], clock.Now()))
+	}
+	if returned := view.Returned(&task, clock.Now()); returned != "" {
+		c.printf("%s\n", returned)
 	}
 	return nil
 }

@@ -175,6 +175,19 @@ func State(t *queue.Task, now time.Time) string {
 	return fmt.Sprintf("it waits for nothing: %s %s ago", t.State, span)
 }
 
+// Returned says that a worker has just returned a task to the queue, because it lacked what the task
+// needs to start, and what that is. It returns "" for other tasks.
+func Returned(t *queue.Task, now time.Time) string {
+	if len(t.Steps) == 0 {
+		return ""
+	}
+	last := t.Steps[len(t.Steps)-1]
+	if last.On != queue.OnRelease || last.Detail == "" {
+		return ""
+	}
+	return fmt.Sprintf("a worker returned it to the queue %s ago: %s", Span(now.Sub(last.At)), firstLine(last.Detail))
+}
+
 // End returns how a task has ended, on one line.
 func End(t *queue.Task) string {
 	if t.Error == "" || t.State == queue.Succeeded {
