@@ -57,9 +57,10 @@ func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time, columns i
 	return nil
 }
 
-// exit returns the exit status of the last attempt of a command.
+// exit returns the exit status of the last attempt of a command. While another attempt runs, it is not that
+// of the attempt before, as the duration beside it is not either.
 func exit(t *queue.Task) string {
-	if status, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind {
+	if status, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind && t.State != queue.Running {
 		return strconv.Itoa(status.Code())
 	}
 	return "-"

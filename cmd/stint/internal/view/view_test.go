@@ -292,16 +292,27 @@ func TestC4_TableOfTasks(t *testing.T) {
 			Steps: []queue.Step{{At: at(-90), On: queue.OnClaim}},
 		},
 		{ID: queue.ID{15: 3}, State: queue.Waiting, Changed: at(-1), Spec: email},
+		{
+			ID: queue.ID{15: 4}, State: queue.Running, Changed: at(-5), Checkpoint: []byte(`{"status":3}`),
+			Spec: queue.Spec{
+				Kind: "command", Payload: []byte(`{"args":["retried"]}`), Options: queue.Options{Queue: "default"},
+			},
+			Steps: []queue.Step{
+				{At: at(-9), On: queue.OnClaim}, {At: at(-7), On: queue.OnFailure}, {At: at(-5), On: queue.OnClaim},
+			},
+		},
 	}
 	for columns, want := range map[int]string{
 		0: "ID        STATE    EXIT  TOOK   QUEUE    TIER  KEY  LABELS   CHANGED  WORK\n" +
 			"00000001  dead     143   2.0s   default  -     k    a=1,b=2  1m0s     make all\n" +
 			"00000002  running  -     1m30s  default  -     -    -        1m30s    email\n" +
-			"00000003  waiting  -     -      default  -     -    -        1.0s     email\n",
+			"00000003  waiting  -     -      default  -     -    -        1.0s     email\n" +
+			"00000004  running  -     5.0s   default  -     -    -        5.0s     retried\n",
 		31: "ID        STATE    EXIT  TOOK …\n" +
 			"00000001  dead     143   2.0s …\n" +
 			"00000002  running  -     1m30s…\n" +
-			"00000003  waiting  -     -    …\n",
+			"00000003  waiting  -     -    …\n" +
+			"00000004  running  -     5.0s …\n",
 	} {
 		var out strings.Builder
 		if err := view.Tasks(&out, tasks, true, noon, columns); err != nil {
