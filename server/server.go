@@ -37,10 +37,11 @@
 // Stint-Client, which such pages cannot set.
 //
 // The size of a call is limited, and so is the time that a client has to send it and
-// to read the answer. The number of items in a call is limited too. All calls that are
-// received and executed at once take at most twice the memory of the largest, 266 MiB
-// with the default of [Config.MaxBody]; further calls wait. An answer to Claim or Find
-// has at most 1,000 tasks, and ends with the task that brings it to 16 MiB.
+// to read the answer. The number of items in a call is limited too. The bodies of all
+// calls that are received and executed at once take at most twice the memory of the
+// largest, 266 MiB with the default of [Config.MaxBody]; further calls wait. An answer to
+// Claim or Find has at most 1,000 tasks, and ends with the task that brings it to 16 MiB;
+// the memory for answers is not limited otherwise.
 package server
 
 // The files:
