@@ -63,8 +63,9 @@ type Upload struct {
 	// it. An S3 server compares the CRC32C of the whole object, and keeps the SHA-256 as its
 	// metadata.
 	Verify bool `json:"verify,omitempty"`
-	// Metadata are further pairs of Upload-Metadata. Keys are ASCII without spaces and
-	// commas, and not one of those that the package sets: filename, sha256, part-of, stint-upload.
+	// Metadata are further pairs of Upload-Metadata, or of the metadata of an S3 object. Keys
+	// are ASCII without spaces and commas, for S3 letters, digits and ._-, and not one of those
+	// that the package sets: filename, sha256, part-of, stint-upload.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// HeaderEnv names, for headers of every request, the environment variables of the
 	// worker that have their values: {"Authorization": "STINT_UPLOAD_AUTH"}. So secrets are
@@ -190,8 +191,17 @@ func (u *Upload) validateS3() error {
 		errs = append(errs, errors.New("HeaderEnv and TokenFile are for tus servers; the credentials of S3 are in "+
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a Profile"))
 	}
+	for key := range u.Metadata {
+		if strings.ContainsFunc(key, func(r rune) bool { return !strings.ContainsRune(keyCharacters, r) }) {
+			errs = append(errs, fmt.Errorf("the metadata key %q would be a part of a header of S3: write it with letters, "+
+				"digits and ._-", key))
+		}
+	}
 	return errors.Join(errs...)
 }
+
+// keyCharacters are those of the keys of metadata that S3 gets: a header has fewer than Upload-Metadata.
+const keyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // hasMore reports whether a URL has parts beside scheme, host and path. Credentials would be kept
 // in the store.

@@ -227,6 +227,22 @@ func TestE4_S3RefusesURLs(t *testing.T) {
 	}
 }
 
+// A key of the metadata that cannot be a part of a header is refused at once.
+func TestE4_S3RefusesKeysOfMetadata(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, nil)
+	r := newRig(t, "", transfer.Config{})
+	u := transfer.Upload{Path: path, To: "s3://films", Metadata: map[string]string{"a(b": "c"}}
+	_, err := transfer.Add(t.Context(), r.queue, queue.Options{}, u)
+	if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), `the metadata key "a(b"`) {
+		t.Errorf("it is answered with %v", err)
+	}
+	u.Metadata = map[string]string{"Shot_7.by-me": "c"}
+	if _, err := transfer.Add(t.Context(), r.queue, queue.Options{}, u); err != nil {
+		t.Error(err)
+	}
+}
+
 // firstLane is a server at which only the first lane can begin.
 type firstLane struct {
 	protocol.Server
