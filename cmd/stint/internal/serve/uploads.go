@@ -133,8 +133,8 @@ func withToken(token string, next http.Handler) http.Handler {
 			" of the server's directory", http.StatusUnauthorized)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare([]byte(got), []byte(token)) == 0 {
+		scheme, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare([]byte(got), []byte(token)) == 0 {
 			refuse.ServeHTTP(w, r)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,6 +74,24 @@ func TestE4_LargeHeaders(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// The scheme of the header Authorization may be written in any case; the token may not.
+func TestE4_TokenOfUploads(t *testing.T) {
+	files := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	h := serve.UploadsServer("Token", files, http.NotFoundHandler()).Handler
+	for header, want := range map[string]int{
+		"Bearer Token": http.StatusOK, "bearer Token": http.StatusOK, "BEARER Token": http.StatusOK,
+		"Bearer token": http.StatusUnauthorized, "Basic Token": http.StatusUnauthorized,
+		"Bearer": http.StatusUnauthorized, "": http.StatusUnauthorized,
+	} {
+		r := httptest.NewRequest(http.MethodHead, "/files/a", nil)
+		r.Header.Set("Authorization", header)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("Authorization: %s is answered %d, want %d", header, w.Code, want)
+		}
+	}
 }
 
 // pipeListener accepts the connections of a channel.
