@@ -98,7 +98,7 @@ func (l *logs) openFor(t *queue.Task) (io.WriteCloser, error) {
 }
 
 // heading returns the line that precedes an attempt. The first attempt, the only one of
-// most tasks, has none.
+// most tasks, has none. Once the task has dropped steps, the number of the attempt is not known.
 func heading(t *queue.Task) string {
 	attempt := 0
 	for _, step := range t.Steps {
@@ -110,7 +110,11 @@ func heading(t *queue.Task) string {
 		return ""
 	}
 	begun := t.Steps[len(t.Steps)-1].At
-	return fmt.Sprintf("[attempt %d, %s]\n", attempt, begun.Format(time.RFC3339))
+	later := ""
+	if len(t.Steps) == queue.MaxSteps {
+		later = " or later"
+	}
+	return fmt.Sprintf("[attempt %d%s, %s]\n", attempt, later, begun.Format(time.RFC3339))
 }
 
 // shorten removes the beginning of a log that is too long. Readers that follow it start

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,10 +20,13 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// attempt returns a task in attempt n.
+// attempt returns a task in attempt n, with the steps that a store keeps.
 func attempt(id queue.ID, n int) *queue.Task {
 	t := &queue.Task{ID: id, Steps: []queue.Step{{On: queue.OnSubmit}}}
 	for range n {
+		if len(t.Steps) == queue.MaxSteps {
+			t.Steps = slices.Delete(t.Steps, 1, 2)
+		}
 		t.Steps = append(t.Steps, queue.Step{On: queue.OnClaim, At: time.Unix(0, 0).UTC()})
 	}
 	return t
@@ -52,6 +56,9 @@ func TestC4_LogsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		head := fmt.Sprintf("[attempt %d, 1970-01-01T00:00:00Z]\n", n+1)
+		if n+2 >= queue.MaxSteps { // those of earlier attempts may be gone
+			head = fmt.Sprintf("[attempt %d or later, 1970-01-01T00:00:00Z]\n", queue.MaxSteps-1)
+		}
 		switch {
 		case n == 0 && string(text) != strings.Repeat("x", 99)+"\n":
 			t.Errorf("the first attempt is %q", text)
