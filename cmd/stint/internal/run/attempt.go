@@ -23,6 +23,7 @@ type attempt struct {
 	capture  *output.Capture  // or nil
 	lines    *output.Lines    // or nil
 
+	timeout *timeout // of the process, or nil
 	started time.Time
 	took    time.Duration
 	status  proc.Status
@@ -58,7 +59,9 @@ func (r *Run) launch(a *attempt) (*proc.Process, error) {
 	if err := r.openFiles(a); err != nil {
 		return nil, err
 	}
-	p, err := r.registry.launch(a.started, func() (*proc.Process, error) { return r.start(a) })
+	var p *proc.Process
+	var err error
+	p, a.timeout, err = r.registry.launch(a.started, func() (*proc.Process, error) { return r.start(a) })
 	if a.lines != nil {
 		a.lines.Start()
 	}
@@ -67,9 +70,8 @@ func (r *Run) launch(a *attempt) (*proc.Process, error) {
 
 // await waits for the end of the process.
 func (r *Run) await(a *attempt, p *proc.Process) {
-	timeout := startTimeout(p, r.cfg.Timeout, r.cfg.KillAfter)
 	a.status = p.Wait(
-		func() { a.timedOut = timeout.finish() },
+		func() { a.timedOut = a.timeout.finish() },
 		func(sig syscall.Signal) { r.noteStop(a.job, sig) })
 	a.interrupted = r.registry.remove(p) && !a.timedOut
 	if a.status != (proc.Status{}) && r.cfg.Grouping == Ungroup && !r.cfg.Stdout.Set && r.cfg.Sink.ReaderGone() {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/halt"
@@ -18,6 +19,21 @@ func ExpireAfterEnd(p *proc.Process) (timedOut bool) {
 		timedOut = t.finish()
 	}, nil)
 	return timedOut
+}
+
+// Suspended reports whether a process with a timeout has timed out that is suspended for some time at
+// once, and then runs for some time until it is killed.
+func Suspended(start func() (*proc.Process, error), limit, suspended, runs time.Duration) (timedOut bool, err error) {
+	r := registry{limit: limit, killAfter: time.Hour}
+	p, t, err := r.launch(time.Now(), start)
+	if err != nil {
+		return false, err
+	}
+	r.suspend(func() { time.Sleep(suspended) })
+	time.Sleep(runs)
+	p.Signal(syscall.SIGKILL)
+	p.Wait(func() { timedOut = t.finish() }, func(syscall.Signal) {})
+	return timedOut, nil
 }
 
 // RetryWhileStopping reports whether a job that fails while the run is being stopped gets

@@ -11,6 +11,9 @@ import (
 // registry has the running processes, so that signals can be passed on to them. The zero
 // value is ready for use, and safe for concurrent use.
 type registry struct {
+	limit     time.Duration // of each process; 0 is no limit
+	killAfter time.Duration // from SIGTERM to SIGKILL for a process that has reached the limit
+
 	// starting is held for reading from before a process starts until it is registered,
 	// and for writing while all are suspended; otherwise a process that is just starting
 	// would not be suspended. Lock order: before mu.
@@ -25,33 +28,36 @@ type registry struct {
 
 type entry struct {
 	started time.Time
+	timeout *timeout // nil without a limit
 	// interrupted: the run sent it a signal to end.
 	interrupted bool
 }
 
-// launch calls start and registers the process that it has started.
-func (r *registry) launch(started time.Time, start func() (*proc.Process, error)) (*proc.Process, error) {
+// launch calls start and registers the process that it has started, with its timeout.
+func (r *registry) launch(
+	started time.Time, start func() (*proc.Process, error),
+) (p *proc.Process, t *timeout, err error) {
 	r.starting.RLock()
 	defer r.starting.RUnlock()
 	r.mu.Lock()
 	r.launching++
 	r.mu.Unlock()
-	p, err := start()
+	p, err = start()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.launching--; err == nil {
-		r.add(p, started)
+		t = startTimeout(p, r.limit, r.killAfter)
+		r.add(p, &entry{started: started, timeout: t})
 	}
-	return p, err
+	return p, t, err
 }
 
 // add registers a process. If all processes were sent a signal to end while it was
 // starting, add sends it that signal too. The caller must hold mu.
-func (r *registry) add(p *proc.Process, started time.Time) {
+func (r *registry) add(p *proc.Process, e *entry) {
 	if r.running == nil {
 		r.running = map[*proc.Process]*entry{}
 	}
-	e := &entry{started: started}
 	r.running[p] = e
 	if r.ended != 0 {
 		e.end(p, r.ended)
@@ -88,20 +94,27 @@ func (e *entry) end(p *proc.Process, sig syscall.Signal) {
 }
 
 // suspend stops all processes, as the terminal would if they were in its foreground
-// group, calls stopped, and continues them. No process starts meanwhile.
+// group, calls stopped, and continues them. No process starts meanwhile, and the time does not
+// count for the timeouts.
 func (r *registry) suspend(stopped func()) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
-	r.pass(syscall.SIGTSTP)
+	r.each(func(p *proc.Process, e *entry) {
+		e.timeout.pause()
+		p.Signal(syscall.SIGTSTP)
+	})
 	stopped()
-	r.pass(syscall.SIGCONT)
+	r.each(func(p *proc.Process, e *entry) {
+		p.Signal(syscall.SIGCONT)
+		e.timeout.resume()
+	})
 }
 
-func (r *registry) pass(sig syscall.Signal) {
+func (r *registry) each(do func(*proc.Process, *entry)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for p := range r.running {
-		p.Signal(sig)
+	for p, e := range r.running {
+		do(p, e)
 	}
 }
 

@@ -169,6 +169,7 @@ func Do(cfg *Config) Outcome {
 		stop:    newStopper(),
 		limit:   limit{most: max(cfg.MostJobs, cfg.Jobs)},
 
+		registry: registry{limit: cfg.Timeout, killAfter: cfg.KillAfter},
 		refusals: refusals{say: cfg.Say},
 	}
 	r.sched, r.shared = newScheduler(cfg)

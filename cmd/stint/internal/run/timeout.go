@@ -5,19 +5,23 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 )
 
 // timeout ends a process group that takes too long: with SIGTERM, and later with SIGKILL
-// for the processes that are left. A nil timeout ends nothing.
+// for the processes that are left. The time between pause and resume does not count. A nil
+// timeout ends nothing.
 type timeout struct {
 	process   *proc.Process
 	killAfter time.Duration
 	killed    chan struct{} // closed when SIGKILL has been sent
 
 	mu      sync.Mutex
-	timer   *time.Timer // guarded by mu
-	expired bool        // guarded by mu
+	timer   *time.Timer   // guarded by mu
+	ends    time.Time     // when timer expires; guarded by mu
+	left    time.Duration // of timer, while it is paused; 0: it is not. Guarded by mu
+	expired bool          // guarded by mu
 }
 
 // startTimeout starts the timer for p. Without a limit it returns nil.
@@ -28,8 +32,13 @@ func startTimeout(p *proc.Process, limit, killAfter time.Duration) *timeout {
 	t := &timeout{process: p, killAfter: killAfter, killed: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.timer = time.AfterFunc(limit, t.expire)
+	t.start(limit, t.expire)
 	return t
+}
+
+// start starts the timer. The caller must hold mu.
+func (t *timeout) start(d time.Duration, expire func()) {
+	t.timer, t.ends = time.AfterFunc(d, expire), clock.Now().Add(d)
 }
 
 // expire is called when the timer expires. A job that has ended but was not waited for
@@ -43,10 +52,34 @@ func (t *timeout) expire() {
 	t.expired = true
 	t.process.Signal(syscall.SIGTERM)
 	t.process.Signal(syscall.SIGCONT) // a stopped process would not receive the signal
-	t.timer = time.AfterFunc(t.killAfter, func() {
+	t.start(t.killAfter, func() {
 		t.process.Signal(syscall.SIGKILL)
 		close(t.killed)
 	})
+}
+
+// pause stops the timer until resume.
+func (t *timeout) pause() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer.Stop() {
+		t.left = max(t.ends.Sub(clock.Now()), 1)
+	}
+}
+
+func (t *timeout) resume() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left > 0 {
+		t.timer.Reset(t.left)
+		t.ends, t.left = clock.Now().Add(t.left), 0
+	}
 }
 
 // finish is called when the leader has ended but is not reaped yet. It reports whether
@@ -74,7 +107,7 @@ func (t *timeout) isUp() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.expired {
-		t.timer.Stop()
+		t.halt()
 	}
 	return t.expired
 }
@@ -83,5 +116,11 @@ func (t *timeout) isUp() bool {
 func (t *timeout) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.halt()
+}
+
+// halt stops the timer for good. The caller must hold mu.
+func (t *timeout) halt() {
 	t.timer.Stop()
+	t.left = 0
 }

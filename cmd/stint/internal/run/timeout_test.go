@@ -5,6 +5,8 @@ package run_test
 import (
 	"os"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/internal/proc"
@@ -22,5 +24,28 @@ func TestTimeout_EndedInTime(t *testing.T) {
 	}
 	if run.ExpireAfterEnd(p) {
 		t.Error("it has timed out")
+	}
+}
+
+// The time for which a job is stopped with the run does not count for its timeout.
+func TestTimeout_Suspended(t *testing.T) {
+	for _, row := range []struct {
+		suspended, runs time.Duration
+		want            bool
+	}{
+		{0, 59 * time.Second, false}, {0, 61 * time.Second, true},
+		{time.Hour, 59 * time.Second, false}, {time.Hour, 61 * time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got, err := run.Suspended(func() (*proc.Process, error) {
+				return proc.Start(&proc.Spec{
+					Path: "/bin/sh", Args: []string{"sh", "-c", "exec sleep 1000"},
+					Env: os.Environ(), Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
+				})
+			}, time.Minute, row.suspended, row.runs)
+			if err != nil || got != row.want {
+				t.Errorf("suspended for %v and running for %v: timed out %v, %v", row.suspended, row.runs, got, err)
+			}
+		})
 	}
 }
