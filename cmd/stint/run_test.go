@@ -229,26 +229,28 @@ func TestRun_PriorityAndKeyFromFields(t *testing.T) {
 	}
 }
 
-// At most --key-jobs jobs of one key run at once, beside those of other keys.
+// At most --key-jobs jobs of one key run at once, beside those of other keys. The empty key is a key like others.
 func TestRun_KeyJobs(t *testing.T) {
-	pipe, gate := fifo(t), fifo(t)
-	ev := events(t, pipe)
-	cmd := command(t, "run", "-j4", "-C", ",", "--key", "{1}", "--key-jobs", "1",
-		"echo start {1} > "+pipe+"; read x < "+gate, ":::", "a,1", "a,2", "a,3", "b,1")
-	start(t, cmd)
-	got := []string{ev.next(), ev.next()}
-	slices.Sort(got)
-	if !slices.Equal(got, []string{"start a", "start b"}) {
-		t.Errorf("first started: %v, want one of each key", got)
-	}
-	holdOpen(t, gate)
-	for range 2 {
-		if got := ev.next(); got != "start a" {
-			t.Errorf("then %q", got)
+	for _, key := range []string{"a", ""} {
+		pipe, gate := fifo(t), fifo(t)
+		ev := events(t, pipe)
+		cmd := command(t, "run", "-j4", "-C", ",", "--key", "{1}", "--key-jobs", "1",
+			"echo start {1} > "+pipe+"; read x < "+gate, ":::", key+",1", key+",2", key+",3", "b,1")
+		start(t, cmd)
+		got := []string{ev.next(), ev.next()}
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"start " + key, "start b"}) {
+			t.Errorf("first started: %q, want one of each key", got)
 		}
-	}
-	if status := finish(t, cmd); status != 0 {
-		t.Errorf("exit status %d", status)
+		holdOpen(t, gate)
+		for range 2 {
+			if got := ev.next(); got != "start "+key {
+				t.Errorf("then %q", got)
+			}
+		}
+		if status := finish(t, cmd); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ type job struct {
 // tag returns the text that precedes each line of the job's output.
 func (j *job) tag() string { return strings.Join(j.Args, " ") }
 
+// emptyKey replaces an empty key, which has no limit in the scheduler. No input contains NUL.
+const emptyKey = "\x00"
+
 // makeJob makes the job for an input. An error means that the input is invalid.
 func (r *Run) makeJob(seq int, in item) (*job, error) {
 	j := &job{Job: template.Job{Seq: seq, Args: in.args, Fields: in.fields}}
@@ -37,6 +40,9 @@ func (r *Run) makeJob(seq int, in item) (*job, error) {
 	}
 	if j.key, err = r.cfg.Key.String(&j.Job); err != nil {
 		return j, fmt.Errorf("--key: %w", err)
+	}
+	if j.key == "" && r.cfg.KeyJobs > 0 {
+		j.key = emptyKey
 	}
 	text, err := r.cfg.Priority.String(&j.Job)
 	if err != nil {
