@@ -235,7 +235,8 @@ func TestRun_KeyJobs(t *testing.T) {
 		pipe, gate := fifo(t), fifo(t)
 		ev := events(t, pipe)
 		cmd := command(t, "run", "-j4", "-C", ",", "--key", "{1}", "--key-jobs", "1",
-			"echo start {1} > "+pipe+"; read x < "+gate, ":::", key+",1", key+",2", key+",3", "b,1")
+			"mkdir lock{1} || echo twice {1} > "+pipe+"; echo start {1} > "+pipe+"; read x < "+gate+"; rmdir lock{1}",
+			":::", key+",1", key+",2", key+",3", "b,1")
 		start(t, cmd)
 		got := []string{ev.next(), ev.next()}
 		slices.Sort(got)
