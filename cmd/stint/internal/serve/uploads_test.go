@@ -60,7 +60,8 @@ func TestE4_LargeHeaders(t *testing.T) {
 		l.conns <- conn
 		go func() {
 			line := "X: " + strings.Repeat("x", 1000) + "\r\n"
-			_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: h\r\n"+strings.Repeat(line, 100)+"\r\n") // until it is refused
+			// It is refused before its end.
+			_, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: h\r\n"+strings.Repeat(line, 100)+"\r\n")
 		}()
 		answer, err := http.ReadResponse(bufio.NewReader(client), nil)
 		if err != nil {
