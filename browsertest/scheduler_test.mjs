@@ -241,6 +241,23 @@ test('files start in the order of priorities, and of arrival within one', async 
   assert.deepEqual(server.finished, ['a', 'c', 'e', 'f', 'd', 'b']);
 });
 
+test('a reload keeps the priority of a paused file, and of one that has not been chosen again', async () => {
+  const server = new Server();
+  const urlStorage = storage();
+  let s = scheduler(server, { urlStorage });
+  const t = await s.add(file('a', 250));
+  await settle();
+  await server.serve(); // POST
+  s.pause(t);
+  for (const priority of ['high', 'lowest']) {
+    s.setPriority(s.transfers[0], priority);
+    await settle();
+    s = scheduler(server, { urlStorage });
+    await s.restore();
+    assert.deepEqual(s.transfers.map(({ name, priority }) => [name, priority]), [['a', priority]]);
+  }
+});
+
 test('a failure is repeated after 1, 2 and 4 s, and takes no slot meanwhile', async () => {
   const server = new Server();
   const s = scheduler(server, { slots: 1 });

@@ -148,6 +148,9 @@ export class Scheduler extends EventTarget {
       this.#queues.get(priority).add(t);
     }
     t.priority = priority;
+    if (t.url) {
+      this.#records.save(t);
+    }
     this.#changed(t);
   }
 
