@@ -17,8 +17,10 @@
 //
 // # Parts
 //
-// [Machine] has only the calls of the store. Each part that they use is a type in a
-// file of its own, with its own state and pointers to other parts. A part uses only
+// [Machine] has the calls of the store, and a few for stores whose tasks and outcomes can
+// be written in transactions beside the machine, in inbox.go and outcomes.go. Each part
+// that they use is a type in a file of its own, with its own state and pointers to other
+// parts. A part uses only
 // parts that come before it in wire.go, except for the two functions that wire.go names.
 // There is one lock, in steps: unless its comment says otherwise, the caller of a part's
 // method holds the lock, and the method takes none.
@@ -40,7 +42,7 @@
 // Rows and the lease log:
 //
 //   - rowkeys.go: the keys of rows; package journal batches them, package record encodes tasks
-//   - moverow.go: the rows of a move to another store, which keep a store from being opened
+//   - moverow.go: the rows of a move to another store, which keep a store from being opened; the base of epochs
 //   - taskrows.go: reads and writes the rows of tasks
 //   - prefetch.go: reads ahead the rows of tasks that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs
@@ -56,7 +58,7 @@
 //   - heap.go: a binary heap, for due times and ages
 //   - stateindex.go: tasks by state; slots, signals, and the quarantine of unreadable tasks
 //   - dependencies.go: the tasks and batches that unfinished tasks wait for
-//   - scans.go: releases, holds or cancels the tasks that wait for one, a bounded number in each step
+//   - scans.go: visits the tasks that wait for a task or batch, a bounded number in each step
 //   - cascades.go: cancels the successors of forgotten tasks
 //
 // Queues, limits and settings:
@@ -71,12 +73,12 @@
 //   - keyrates.go: the rates of keys within a queue
 //   - total.go: the limit of all queues together, and which queue gets a free slot
 //   - keytotals.go: the limits of keys in all queues together
-//   - slots.go: counts the slots that running tasks take
+//   - slots.go: counts the slots that running tasks take; ends of leases on which a limit depends after a crash
 //
 // Other sets:
 //
 //   - uniquenames.go: unique names that outlive their tasks
-//   - fingerprints.go: poison tasks, whose work is not accepted again
+//   - fingerprints.go: poison tasks; a task with the same work becomes Dead when it is submitted
 //   - scheduleset.go: the schedules
 //   - workerset.go: the workers, and which kinds they handle
 //   - watchers.go: events for the callers of Watch
@@ -84,7 +86,7 @@
 // Changes of tasks:
 //
 //   - transitions.go: moves a task from state to state, in its row and in memory
-//   - holds.go: holds and releases tasks that wait for others; repairs tasks in quarantine
+//   - holds.go: holds, releases or cancels tasks that wait for others; repairs tasks in quarantine
 //   - submissions.go: Submit: duplicates, unique names, the limit of pending tasks
 //   - inbox.go: tasks that transactions of callers have written beside the machine
 //   - outcomes.go: outcomes of attempts that transactions of callers have written
@@ -99,5 +101,5 @@
 //   - finder.go: the tasks that match a filter
 //   - ending.go: matches the last digits of IDs
 //   - reasons.go: why a task has not started
-//   - stats.go: the counts of queues
+//   - stats.go: counts, the numbers of each queue
 package machine

@@ -12,10 +12,10 @@ import (
 )
 
 // fingerprints is the set of poison tasks: dead tasks that have crashed their workers. It
-// finds a poison task by the hash of its kind and payload, so that a submission of the
-// same work can be rejected, and has a row for each of them. of needs no lock, because it
-// hashes the payloads of a whole call; the caller of every other method holds the lock of
-// the machine.
+// finds a poison task by the hash of its kind and payload, so that a task with the same
+// work becomes Dead when it is submitted, and has a row for each of them. of needs no lock,
+// because it hashes the payloads of a whole call; the caller of every other method holds
+// the lock of the machine.
 type fingerprints struct {
 	journal *journal.Journal
 	tasks   *tasks

@@ -42,8 +42,9 @@ type Config struct {
 }
 
 // Machine is a [queue.Store]. Its methods are the calls of the store, in calls_work.go,
-// calls_admin.go and calls_read.go: each checks its arguments, takes the lock for a step,
-// has a part decide, and waits until the step is durable. It is safe for concurrent use;
+// calls_admin.go and calls_read.go, and those for transactions of callers, in inbox.go and
+// outcomes.go. A call checks its arguments, takes the lock for a step, has a part decide,
+// and waits until the step is durable. A Machine is safe for concurrent use;
 // everything but cfg, journal and steps is used with the lock of steps held.
 type Machine struct {
 	cfg     Config
