@@ -115,9 +115,9 @@ func (s *Store) resolve(
 	return settled, len(keys) - len(rows), s.Fenced(ctx, fenced)
 }
 
-// Settle is as [queue.Store] says. An attempt that its handler has settled in a transaction has
-// the outcome of that, if it has committed. If it has not ended after 2 s, the error is
-// [queue.ErrUnavailable].
+// Settle is as [queue.Store] says. If the handler has settled the attempt in a transaction and
+// the transaction commits, the transaction's outcome counts. If the transaction has not ended
+// after 2 s, the error is [queue.ErrUnavailable].
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	var inTx []machine.Lease
 	for i := range outcomes {
