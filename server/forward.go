@@ -8,16 +8,16 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// ServeLog answers a request for a log of this process: it is the end of the way that
-// [Config.LogAt] returns in another process. It asks for no token: the caller of ServeLog
-// decides whether the client may read the log.
+// ServeLog answers a request for a log of this process. Mount it where the RoundTripper of
+// [Config.LogAt] in the other server processes sends its requests. It asks for no token: the
+// caller of ServeLog decides whether the client may read the log.
 func (s *Server) ServeLog(w http.ResponseWriter, r *http.Request) {
 	if id, ok := s.logID(w, r); ok {
 		s.ownLog(w, r, id)
 	}
 }
 
-// logWay returns the way to another server that keeps a log, or nil if this one does.
+// logWay returns what sends a request to the server that keeps a log, nil if this one does.
 func (s *Server) logWay(r *http.Request, id queue.ID) (http.RoundTripper, error) {
 	if s.cfg.LogAt == nil {
 		return nil, nil

@@ -118,9 +118,9 @@ type Config struct {
 	// grows. It returns "" if the identity is unknown. If LogFile is nil, a client
 	// detects another log only by its being shorter than before.
 	LogFile func(log fs.File) string
-	// LogAt returns the way to the process that keeps the log of a task, or nil if this one
-	// does. A request for the log is passed on to it, for the same path and with the same
-	// query, and must reach [Server.ServeLog] there. Nil if this process keeps all logs.
+	// LogAt returns what sends a request to the process that keeps the log of a task, or nil
+	// if this one does. A request for the log is sent with it, for the same path and with the
+	// same query, and must reach [Server.ServeLog] there. Nil if this process keeps all logs.
 	// Errors are those of a call.
 	LogAt func(ctx context.Context, id queue.ID) (http.RoundTripper, error)
 	// Jobs returns how many tasks this process may run at once, and how many it runs
