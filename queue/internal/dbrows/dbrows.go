@@ -94,8 +94,8 @@ type DB interface {
 	// Get returns the value of a key, nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
 	// ReadKeys returns the values of the first of keys, nil for those without, in one round
-	// trip. There is at least one key; they ascend and have one first letter. It ends with the value with which
-	// the sizes are most bytes or more.
+	// trip. There is at least one key; they ascend and have one first letter. It stops after the
+	// value with which the total size reaches most.
 	ReadKeys(ctx context.Context, keys []string, most int) (values [][]byte, err error)
 	// Scan calls fn for the keys from ≤ key < to, in ascending order, or in descending order
 	// if down is set, until fn returns false. fn does not keep the value.

@@ -37,8 +37,8 @@ type Rows interface {
 // them, for example because they have no order.
 type KeyReader interface {
 	// ReadKeys returns the values of the first of keys, nil for those without. There is at
-	// least one key; they ascend and have one first letter. It ends with the value with which
-	// the sizes are most bytes or more. The machine is locked meanwhile, as for Get.
+	// least one key; they ascend and have one first letter. It stops after the value with which
+	// the total size reaches most. The machine is locked meanwhile, as for Get.
 	ReadKeys(keys []string, most int) (values [][]byte, err error)
 }
 
