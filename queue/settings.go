@@ -130,8 +130,8 @@ func (s *Settings) Fields() (set []Field) {
 //
 // Each field can be set twice: by the programs that use the queue, and by an operator. If
 // both have set it, the operator's value is in force until the operator unsets the field,
-// however often a program starts and sets its own. A field that is set by neither has the
-// default of all queues, for which the same holds, and otherwise no limit.
+// however often a program starts and sets its own. A field that neither has set has the
+// value of the settings for all queues (name ""); without that there is no limit.
 type Change struct {
 	// Key names one key, whose limits are changed instead of those of the queue. Max is
 	// then the limit of its running tasks in place of PerKey, Rate that of its starts in

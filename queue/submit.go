@@ -40,7 +40,7 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 // with that Options.Batch at any time, also by tasks of the batch; a follower that
 // neither runs nor is finished waits for them too.
 //
-// The tasks and the follower together may be [MaxSubmit]. A batch of more is submitted in
+// The tasks and the follower together are at most [MaxSubmit]. A batch of more is submitted in
 // parts: first its tasks, each with the Options.Batch of one [Queue.NewID], then the follower, with that
 // Options.AfterBatch.
 //
@@ -48,8 +48,8 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 // the store knows is not accepted again, so the earlier task with that name is not in the
 // batch. For the follower to wait for it too, put the ID of the new task into its AfterAny,
 // which then stands for the earlier one. The tasks may not name another batch. The follower
-// may, for nested batches. It has no Unique, because a second submission of the same batch
-// would then submit the tasks alone.
+// may, for nested batches. It must have no Unique: a repeated batch would be submitted without
+// its follower.
 func (q *Queue) SubmitBatch(ctx context.Context, then NewTask, tasks ...NewTask) ([]Receipt, error) {
 	if !then.Batch.IsZero() && then.Batch == then.ID || !then.AfterBatch.IsZero() && then.AfterBatch != then.ID {
 		return nil, fmt.Errorf("%w: the task after a batch is not in it, and comes after no other batch", ErrInvalid)
