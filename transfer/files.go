@@ -17,12 +17,12 @@ type Found struct {
 	Unread []error  // of directories that cannot be read; each has the path
 }
 
-// Files returns the regular files that names stand for, in their order. A name is
-// that of a file; that of a directory, which stands for all files below it in the order of
-// their names; or, if there is nothing of that name, a pattern of [filepath.Match] such as
-// "*.jpg". Symbolic links are followed where a name or a pattern names them. Below directories
-// they are left out, as are sockets and devices. A directory that cannot be read is left out,
-// too. A file that two names stand for is returned once.
+// Files returns the regular files that names stand for, in their order. A name is a file, a
+// directory (all files below it, in the order of their names) or, if neither exists, a
+// pattern of [filepath.Match] such as "*.jpg". Symbolic links are followed where a
+// name or a pattern names them. Below directories they are left out, as are sockets and
+// devices. A directory that cannot be read is left out, too. A file that two names stand
+// for is returned once.
 //
 // Errors: [queue.ErrInvalid] if a pattern is malformed or a name stands for no regular file, and
 // those of the file system.

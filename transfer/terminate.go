@@ -14,7 +14,7 @@ import (
 
 // Terminate deletes the unfinished upload of a task at its server. It is for tasks that were
 // cancelled while they were queued, or whose worker died, and for dead ones that will not be
-// retried: a worker does that itself for an upload that is cancelled while it runs. Without
+// retried: a worker deletes an upload that is cancelled while it runs. Without
 // it, the server keeps what it has until the upload expires. cfg is that of [Handle]; the
 // environment must have the variables of [Upload.HeaderEnv], and [Upload.TokenFile] be readable.
 //

@@ -220,13 +220,13 @@ func redacted(text string) string {
 }
 
 // Add submits uploads as tasks, in this order, and returns when they are durable. options
-// apply to each: their queue, tier, key and so on. A MaxAttempts of 0 is [DefaultRetries]
-// and one; that of an upload of [Input] is always 1. A worker that runs the queue sends the
+// apply to each: their queue, tier, key and so on. A MaxAttempts of 0 means [DefaultRetries]
+// + 1; uploads of [Input] have one attempt. A worker that runs the queue sends the
 // files, in this process or another; see [Handle].
 //
 // Files are checked when they are added: a file that is missing, or that is no regular file,
 // is an error, and then no upload is added. More than [queue.MaxSubmit] uploads are submitted
-// in parts; the receipts are of the parts that were accepted, also with an error.
+// in parts: if a part fails, Add returns the receipts of the parts before it and the error.
 //
 // Errors: [queue.ErrInvalid], those of [os.Stat], and those of [queue.Queue.Submit].
 func Add(ctx context.Context, q *queue.Queue, options queue.Options, uploads ...Upload) ([]queue.Receipt, error) {

@@ -34,9 +34,9 @@ type Receiver struct {
 var _ http.Handler = (*Receiver)(nil)
 
 // Open makes the directory if there is none, with mode 0700, and returns a receiver for
-// it, once all uploads that a former process has left are as they should be: leftovers
-// are removed, files that were complete get their place, and after a restart of the
-// machine the data of unfinished uploads is read and compared with its checksums. An upload
+// it. It first recovers the uploads of an earlier process: it removes leftovers, renames
+// files that were complete and, after a restart of the machine, reads the data of
+// unfinished uploads and compares it with its checksums. An upload
 // whose journal is damaged is logged, and its files are kept with the suffix .damaged. One
 // that cannot be read is logged, and left for the next Open. Open
 // fails if a newer version of this package has written a journal. On Linux it fails if
@@ -58,13 +58,13 @@ func Open(dir string, cfg Config) (*Receiver, error) {
 }
 
 // Close ends all requests, which keep what they have received, waits for them and for
-// Finished, and lets other processes have the directory. Requests after it are answered
+// Finished, and unlocks the directory. Requests after it are answered
 // 503. A second call returns [ErrClosed].
 //
 // Files that are being hashed or copied are completed after the next Open. Close waits 5 s for
 // what it cannot end, such as the writing of a big file to a slow disk or a Finished that
-// ignores its context. Then it returns an error, and other processes get the directory when
-// that has ended, or with the end of this process.
+// ignores its context. Then it returns an error, and the directory is unlocked when that work
+// has ended, or with the end of this process.
 func (r *Receiver) Close() error {
 	r.mu.Lock()
 	if r.closed {
