@@ -15,9 +15,9 @@ type Mutex struct {
 	permits permits
 }
 
-// Lock locks m, and waits until it can or ctx ends. In that case, also if ctx
-// had ended before the call, it returns [context.Cause] of ctx and the lock is
-// not held. A lock that was handed over before ctx ended is held: Lock returns nil.
+// Lock locks m, and waits until it can. If ctx ends first, or has ended before the call,
+// it returns [context.Cause] of ctx and does not lock m. If m was handed over before ctx
+// ended, it is locked, and Lock returns nil.
 func (m *Mutex) Lock(ctx context.Context) error {
 	if ctx.Err() == nil && m.permits.state.CompareAndSwap(0, 1) {
 		return nil

@@ -20,12 +20,12 @@ const writerBit = 1 << 62
 //     together, whatever writers wait. So no reader waits for more than one
 //     writer to come and go, however many wait.
 //   - When the last of those readers unlocks, the writer that has waited longest
-//     goes in. So a writer waits only for the writers that came before it, and for
-//     at most one more phase of reading than there are of these.
+//     goes in. So behind n earlier writers, a writer waits for these and for at most
+//     n+1 phases of reading.
 //
 // It is not recursive: a goroutine that holds it for reading and asks again may
-// wait for a writer that waits for the goroutine. Reading cannot be turned into
-// writing or back without unlocking. The zero value is an unlocked RWMutex. All
+// wait for a writer that waits for the goroutine. There is no upgrade or downgrade
+// between reading and writing. The zero value is an unlocked RWMutex. All
 // methods may be called from many goroutines.
 type RWMutex struct {
 	// state counts the readers, with writerBit and waitingBit. As in permits,
@@ -36,10 +36,9 @@ type RWMutex struct {
 	writers queue[struct{}]
 }
 
-// RLock locks rw for reading, and waits until it can or ctx ends. In that case,
-// also if ctx had ended before the call, it returns [context.Cause] of ctx and
-// the lock is not held. A lock that was handed over before ctx ended is held: RLock
-// returns nil.
+// RLock locks rw for reading, and waits until it can. If ctx ends first, or has ended
+// before the call, it returns [context.Cause] of ctx and does not lock rw. If rw was
+// handed over before ctx ended, it is locked, and RLock returns nil.
 func (rw *RWMutex) RLock(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -80,10 +79,9 @@ func (rw *RWMutex) RUnlock() {
 	}
 }
 
-// Lock locks rw for writing, and waits until it can or ctx ends. In that case,
-// also if ctx had ended before the call, it returns [context.Cause] of ctx and
-// the lock is not held. A lock that was handed over before ctx ended is held: Lock
-// returns nil.
+// Lock locks rw for writing, and waits until it can. If ctx ends first, or has ended
+// before the call, it returns [context.Cause] of ctx and does not lock rw. If rw was
+// handed over before ctx ended, it is locked, and Lock returns nil.
 func (rw *RWMutex) Lock(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -30,11 +30,11 @@ func NewSemaphore(total int64) *Semaphore {
 	return &Semaphore{total: weight(total)}
 }
 
-// Acquire takes n of the total, and waits until it can or ctx ends. In that
-// case, also if ctx had ended before the call, it returns [context.Cause] of ctx
-// and takes nothing. What was handed over before ctx ended is taken: Acquire
-// returns nil. An n above the total is refused at once with an error that wraps
-// [ErrTooHeavy]. An n of 0 takes nothing, but waits for the calls before it.
+// Acquire takes n of the total, and waits until it can. If ctx ends first, or has
+// ended before the call, it returns [context.Cause] of ctx and takes nothing. If n was
+// handed over before ctx ended, it is taken, and Acquire returns nil. An n above the
+// total is refused at once with an error that wraps [ErrTooHeavy]. An n of 0 takes
+// nothing, but waits for the calls before it.
 func (s *Semaphore) Acquire(ctx context.Context, n int64) error {
 	w := weight(n)
 	if w > s.total {
