@@ -67,8 +67,8 @@ func newBucket(r *Region, index int, rate Rate) *Bucket {
 	return &Bucket{region: r, index: index, meter: rate.meter()}
 }
 
-// Bucket returns the bucket of a rate, counted from 0 as in the geometry. It panics
-// if there is none. It always returns the same bucket, which is for one limiter of this
+// Bucket returns bucket number rate of the geometry's Rates, from 0. It panics if the
+// geometry has no such rate. It always returns the same bucket, which is for one limiter of this
 // process: a second [stint.NewLimiter] on it panics. For another limiter, open the region
 // again.
 func (r *Region) Bucket(rate int) *Bucket {

@@ -258,7 +258,7 @@ func (r *Region) File() (*os.File, error) {
 }
 
 // Close releases everything that this process holds of the region. It must be called
-// after all uses of what came from the region; pending and later calls fail with
+// after the last use of its slots, buckets and mutexes; pending and later calls fail with
 // [ErrClosed]. It waits for the goroutine of the region, and closing twice does nothing.
 // The memory stays mapped until the process ends, for goroutines that are late, and is
 // used again if the process opens the region again.

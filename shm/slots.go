@@ -324,8 +324,9 @@ func (s *Slots) Rouse() { s.region.rouse() }
 
 // Usage returns the processes that hold slots or wait. It first recovers the slots of
 // dead processes. If a process has ended and another one that inherited its open file
-// keeps its slots, Usage names the latter, as [Inspect] does. Finding it takes a while,
-// with the locks of the scheduler and the region held; the result is cached for 5 s.
+// keeps its slots, Usage names that other process, as [Inspect] does. It searches the
+// processes of the machine for it, with the locks of the scheduler and the region held; the
+// result is cached for 5 s.
 func (s *Slots) Usage() stint.Usage {
 	r := s.region
 	r.mu.Lock()

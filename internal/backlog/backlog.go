@@ -7,8 +7,8 @@
 //
 // # Order
 //
-// Entries wait in seven tiers. In a tier, what one key has queued is a flow; so
-// are the entries without a key. The flows of a tier take turns by start-time
+// Entries wait in seven tiers. In a tier, the entries of a key are a flow; so are
+// the entries without a key. The flows of a tier take turns by start-time
 // fair queueing (Goyal, Vin, Cheng: "Start-time Fair Queueing", SIGCOMM 1996): an
 // entry gets a virtual start tag when it is queued, and the smallest tag goes
 // first, so that keys get slots in proportion to their shares however many
@@ -21,9 +21,9 @@
 // the lines of some classes, [Backlog.Peek] all. Turns are still shared between
 // keys: a start is charged to its flow, and no line of that flow starts its next
 // entry at an earlier virtual time than that at which the start ends. What is
-// only queued in one class is not charged to another. If it were, the takers of
-// one class would put a key back for what others have yet to do for it, and
-// virtual time would jump over that when they came to it. When it is a key's turn,
+// only queued in one class is not charged to another. If it were, a key would be
+// charged in one class for entries of another that have not started, and virtual
+// time would jump over these when they start. When it is a key's turn,
 // its oldest entry of the classes that are taken starts, whatever its class.
 //
 // Entries of a class that nothing takes keep their tags, and thereby their age:
@@ -205,7 +205,7 @@ func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
 }
 
 // next chooses the entry of some classes, which are ready in some tiers, whose
-// turn it is, and whether that is the guard's doing. The entry may be too heavy
+// turn it is, and whether the guard chose it. The entry may be too heavy
 // for the slots that are free.
 func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T], guarded bool) {
 	if running >= b.slots.max || ready == 0 {
