@@ -24,7 +24,7 @@ type cancellation struct {
 	stop    func() bool
 	entries *entry        // the newest of a doubly linked list
 	items   [Tiers]int    // how many items are queued, or were ever queued if it is a group's
-	from    [Tiers]uint64 // no item is before this place
+	from    [Tiers]uint64 // no item is before this place; jobs to be refused are looked for from here
 	last    [Tiers]uint64 // no item is behind this place
 	n       int           // entries, and items that are not of a group
 	kept    bool          // it is the engine's latest, or a group's
@@ -164,25 +164,53 @@ func (w *cancellation) end(e *Engine) {
 	w.kept = false
 	w.stopped.Store(true)
 	e.latest.CompareAndSwap(w, nil)
-	e.refuseThese(w.pieces(&e.queue), cause)
-	e.dispatchAndUnlock(0, false)
+	w.refuseAndUnlock(e, cause)
 }
 
-// pieces returns the queued jobs.
-func (w *cancellation) pieces(q *queue) (all []piece) {
+// scanMax is how many items are looked at before the lock is released: those of other contexts and
+// groups lie between those of w, and may be a million.
+const scanMax = 1024
+
+// refuseAndUnlock refuses the queued jobs. It is called with the lock held and returns without it.
+// Jobs that are queued meanwhile are behind all others, so they are found too.
+func (w *cancellation) refuseAndUnlock(e *Engine, cause error) {
+	for {
+		all, over := w.pieces(&e.queue)
+		e.refuseThese(all, cause)
+		e.dispatchAndUnlock(0, false)
+		if over {
+			return
+		}
+		e.lock()
+	}
+}
+
+// pieces returns queued jobs that it finds among the next scanMax items, which the following call
+// passes over. over says that there are no others.
+func (w *cancellation) pieces(q *queue) (all []piece, over bool) {
 	for x := w.entries; x != nil; x = x.older {
 		all = append(all, q.entered(x))
 	}
+	looks := scanMax
 	for tier, items := range w.items {
-		if items == 0 {
-			continue
-		}
 		r := &q.runs[tier]
-		for place, ok := r.next(w.from[tier]); ok && place <= w.last[tier]; place, ok = r.next(place + 1) {
-			if p := r.piece(tier, place); p.it.cancellation == w {
-				all = append(all, p)
+		for items > 0 {
+			place, ok := r.next(w.from[tier])
+			if !ok || place > w.last[tier] {
+				break
+			}
+			if looks--; looks < 0 {
+				return all, false
+			}
+			w.from[tier] = place + 1
+			if r.at(place).cancellation != w {
+				continue
+			}
+			all = append(all, r.piece(tier, place))
+			if w.group == nil { // items of a group are not counted
+				items--
 			}
 		}
 	}
-	return all
+	return all, true
 }

@@ -173,8 +173,7 @@ func (g *Group) run(w *worker) {
 func (g *Group) expel() {
 	e, cause := g.e, context.Cause(g.ctx)
 	e.lock()
-	e.refuseThese(g.cancellation.pieces(&e.queue), cause)
-	e.dispatchAndUnlock(0, false)
+	g.cancellation.refuseAndUnlock(e, cause)
 }
 
 // end counts n functions that have ended.
