@@ -28,8 +28,12 @@ func (s *stamps) read() int64 {
 // which would read the time of day too.
 func (s *stamps) age() int64 { return int64(time.Since(s.born)) } //nolint:forbidigo // the clock itself
 
-// time converts a stamp to a time.
-func (s *stamps) time(stamp int64) time.Time { return s.born.Add(time.Duration(stamp)) }
+// time converts a stamp to a time by the present time of day: that of born may be from before the
+// system's clock was set.
+func (s *stamps) time(stamp int64) time.Time {
+	at := now()
+	return at.Add(time.Duration(stamp) - at.Sub(s.born))
+}
 
 // sampler decides for which events of one kind the clock is read: for each, unless they
 // have come faster than one in fastEvery for some time, and then for every 16th.

@@ -1,6 +1,25 @@
 package sched //nolint:testpackage // the readings of the clock cannot be seen from outside
 
-import "testing"
+import (
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// A stamp is shown by the present time of day, also if the system's clock has been set since the
+// engine was made: by then its time of birth is an hour off, with the same monotonic reading.
+func TestB6_TimeOfAStampAfterTheClockWasSet(t *testing.T) {
+	for _, hours := range []int64{-1, 1} {
+		const second = 1 << 30 // of the first word of a time.Time that has a monotonic reading
+		s := stamps{born: now()}
+		word := (*uint64)(unsafe.Pointer(&s.born))
+		*word += uint64(hours * 3600 * second)
+		got := s.time(s.age()).Round(0) // without the monotonic reading
+		if off := time.Until(got); off < -time.Minute || off > time.Minute {
+			t.Errorf("after the clock was set by %d h a stamp of now is %v off", -hours, off)
+		}
+	}
+}
 
 // The clock is read for each event if they come slowly, and for one in 16 if they come fast. A
 // reading for another reason also ends a run of fast events.
