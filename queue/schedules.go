@@ -154,14 +154,12 @@ func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 	}
 }
 
-// scheduleOf returns the schedule of a name, nil if there is none.
+// scheduleOf returns the schedule of a name, nil if there is none. It may be among those that the
+// store returns with an error.
 func (q *Queue) scheduleOf(ctx context.Context, name string) (*ScheduleState, error) {
 	all, err := q.store.Schedules(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if i := slices.IndexFunc(all, func(s ScheduleState) bool { return s.Name == name }); i >= 0 {
 		return &all[i], nil
 	}
-	return nil, nil
+	return nil, err
 }

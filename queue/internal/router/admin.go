@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -128,14 +129,17 @@ func (s *Store) reschedule(ctx context.Context, now time.Time, group int, r queu
 
 // schedule returns the group that has a schedule, or -1.
 func (s *Store) schedule(ctx context.Context, name string) (group int, err error) {
-	for _, g := range s.all() {
+	var mu sync.Mutex // guards group
+	group = -1
+	err = s.search(ctx, s.all(), func(ctx context.Context, g int) (all bool, err error) {
 		found, err := s.stores[g].Schedules(ctx)
-		if err != nil {
-			return -1, err
+		if !slices.ContainsFunc(found, func(f queue.ScheduleState) bool { return f.Name == name }) {
+			return false, err
 		}
-		if slices.ContainsFunc(found, func(f queue.ScheduleState) bool { return f.Name == name }) {
-			return g, nil
-		}
-	}
-	return -1, nil
+		mu.Lock()
+		defer mu.Unlock()
+		group = g
+		return true, nil
+	})
+	return group, err
 }

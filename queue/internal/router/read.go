@@ -14,20 +14,38 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Find is as [queue.Store] says: the tasks of all groups come in the order of their IDs.
+// Find is as [queue.Store] says: the tasks of all groups come in the order of their IDs. If it is
+// for tasks by their IDs, it returns when all are found, also if a group does not answer, and asks
+// no group that is known to have none of them.
 func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
 	if f.Queue != "" {
 		return s.stores[s.table.Of(f.Queue)].Find(ctx, f, p)
 	}
-	if len(f.IDs) == 1 && f.Batch.IsZero() {
-		if g, known := s.tasks.of(f.IDs[0]); known {
-			return s.stores[g].Find(ctx, f, p)
+	groups, wanted := s.all(), make(map[queue.ID]bool)
+	if len(f.IDs) > 0 && f.Batch.IsZero() {
+		known, unknown := s.split(len(f.IDs), func(i int) queue.ID { return f.IDs[i] })
+		if len(unknown) == 0 {
+			groups = slices.DeleteFunc(groups, func(g int) bool { return known[g] == nil })
+		}
+		for _, id := range f.IDs {
+			wanted[id] = true
 		}
 	}
-	pages := make([][]queue.Task, len(s.stores))
-	err := s.each(s.all(), func(g int) (err error) {
-		pages[g], err = s.stores[g].Find(ctx, f, p)
-		return err
+	var mu sync.Mutex // guards the variables below
+	var pages [][]queue.Task
+	found := 0
+	err := s.search(ctx, groups, func(ctx context.Context, g int) (all bool, err error) {
+		page, err := s.stores[g].Find(ctx, f, p)
+		for i := range page {
+			if wanted[page[i].ID] {
+				s.tasks.put(page[i].ID, g)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		pages = append(pages, page)
+		found += len(page)
+		return err == nil && found == len(wanted) && found > 0, err
 	})
 	if err != nil {
 		return nil, err
@@ -58,19 +76,32 @@ func merge(pages [][]queue.Task, p queue.Page) []queue.Task {
 	return all
 }
 
-// Explain is as [queue.Store] says.
+// Explain is as [queue.Store] says. It asks the group that is known to have the task, or all, and
+// returns when one has it, also if another does not answer.
 func (s *Store) Explain(ctx context.Context, now time.Time, id queue.ID) (reasons []queue.Reason, err error) {
 	if g, known := s.tasks.of(id); known {
 		return s.stores[g].Explain(ctx, now, id)
 	}
-	for _, g := range s.all() {
-		reasons, err = s.stores[g].Explain(ctx, now, id)
-		if err == nil {
+	var mu sync.Mutex // guards the variables below
+	var missing error
+	found := false
+	err = s.search(ctx, s.all(), func(ctx context.Context, g int) (all bool, err error) {
+		got, err := s.stores[g].Explain(ctx, now, id)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
 			s.tasks.put(id, g)
+			reasons, found = got, true
+			return true, nil
+		case errors.Is(err, queue.ErrNotFound):
+			missing = err
+			return false, nil
 		}
-		if !errors.Is(err, queue.ErrNotFound) {
-			break
-		}
+		return false, err
+	})
+	if err == nil && !found {
+		err = missing
 	}
 	return reasons, err
 }

@@ -492,6 +492,16 @@ func (silent) Stats(ctx context.Context, _ time.Time) (queue.Stats, error) {
 	return queue.Stats{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
 }
 
+func (silent) Find(ctx context.Context, _ queue.Filter, _ queue.Page) ([]queue.Task, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
+func (silent) Explain(ctx context.Context, _ time.Time, _ queue.ID) ([]queue.Reason, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
 func (silent) Command(context.Context, time.Time, queue.Command) (int, error) {
 	return 0, queue.ErrUnavailable
 }
@@ -636,6 +646,61 @@ func TestC11_SilentGroupDelaysNoTasks(t *testing.T) {
 			t.Errorf("the task of the group that was silent started late by %v", late["news"])
 		}
 	})
+}
+
+// TestC11_SilentGroupAndReads: what concerns tasks of other groups by their IDs is answered at once,
+// also by a router that does not know their groups. Their schedules can be removed.
+func TestC11_SilentGroupAndReads(t *testing.T) {
+	for _, other := range []string{"news", "files"} { // a queue of the group that answers
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t)
+			ids := []queue.ID{p.submit(t, other), p.submit(t, other)}
+			schedule := queue.Schedule{
+				Name: "s", Cron: "@daily", Task: queue.Spec{Kind: "work", Options: queue.Options{Queue: other}},
+			}
+			if err := queue.New(p.Store, queue.Config{}).Schedule(t.Context(), schedule); err != nil {
+				t.Fatal(err)
+			}
+			fresh := func() *router.Store { // knows the place of no task
+				stores := []queue.Store{p.mail, silent{p.rest}}
+				if other == "files" {
+					stores = []queue.Store{silent{p.mail}, p.rest}
+				}
+				return router.New(table(t, "mail=news", "rest"), stores)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			began := time.Now()
+			if reasons, err := fresh().Explain(ctx, start, ids[0]); err != nil || len(reasons) == 0 {
+				t.Errorf("explain: %v, %v", reasons, err)
+			}
+			for n := range ids {
+				s := fresh()
+				for range 2 {
+					found, err := s.Find(ctx, queue.Filter{IDs: ids[:n+1]}, queue.Page{})
+					if err != nil || len(found) != n+1 {
+						t.Errorf("find %d tasks by their IDs: %d, %v", n+1, len(found), err)
+					}
+				}
+				if _, err := s.Find(ctx, queue.Filter{IDs: ids[:1], States: []queue.State{queue.Dead}}, queue.Page{}); err != nil {
+					t.Errorf("find a task in another state, in a group that is known: %v", err)
+				}
+			}
+			if d := time.Since(began); d > 0 {
+				t.Errorf("the calls took %s", d)
+			}
+			if err := queue.New(fresh(), queue.Config{}).Unschedule(ctx, "s"); err != nil {
+				t.Errorf("remove a schedule: %v", err)
+			}
+			none := []queue.ID{p.ids.New(start)}
+			if _, err := fresh().Explain(ctx, start, none[0]); !errors.Is(err, queue.ErrUnavailable) {
+				t.Errorf("explain a task that the silent group may have: %v", err)
+			}
+			if _, err := fresh().Find(ctx, queue.Filter{IDs: none}, queue.Page{}); !errors.Is(err, queue.ErrUnavailable) {
+				t.Errorf("find a task that the silent group may have: %v", err)
+			}
+		})
+	}
 }
 
 // TestC11_GroupsTables: a table that does not say for each queue where it belongs is refused.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -57,6 +58,28 @@ func (s *Store) each(groups []int, call func(group int) error) error {
 	}
 	calls.Wait()
 	return errors.Join(errs...)
+}
+
+// search is each for calls that look for something: when one has found all of it, the others are
+// ended, and their errors do not count.
+func (s *Store) search(
+	ctx context.Context, groups []int, look func(ctx context.Context, group int) (all bool, err error),
+) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var found atomic.Bool
+	err := s.each(groups, func(g int) error {
+		all, err := look(ctx, g)
+		if all {
+			found.Store(true)
+			stop()
+		}
+		return err
+	})
+	if found.Load() {
+		return nil
+	}
+	return err
 }
 
 // partOf returns the context for a part of a call: limited, if the call has several.
@@ -181,12 +204,12 @@ func (s *Store) Heartbeat(
 	if err != nil && (failed == len(parts) || errors.Is(err, queue.ErrTooLarge) || ctx.Err() != nil) {
 		return nil, err
 	}
-	return answers, s.search(unknown, answers, send)
+	return answers, s.searchHeartbeats(unknown, answers, send)
 }
 
-// search sends heartbeats of tasks whose group is not known to all groups in turn, until one
+// searchHeartbeats sends heartbeats of tasks whose group is not known to all groups in turn, until one
 // has the task. An answer that is missing stays so, because that group may have the task.
-func (s *Store) search(unknown []int, answers []queue.Answer, send func(g int, indexes []int) error) error {
+func (s *Store) searchHeartbeats(unknown []int, answers []queue.Answer, send func(g int, indexes []int) error) error {
 	missing := make(map[int]bool)
 	for _, g := range s.all() {
 		if len(unknown) == 0 {
