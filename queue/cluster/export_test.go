@@ -45,6 +45,12 @@ func OpenGroupsEvery(ctx context.Context, groups []Group, cfg Config, every time
 	return OpenGroups(ctx, groups, cfg)
 }
 
+// OpenGroupsDeclining is OpenGroups for a process that takes over no group from another one.
+func OpenGroupsDeclining(ctx context.Context, groups []Group, cfg Config) (*Groups, error) {
+	cfg.seats = &seats{every: time.Hour, accepted: time.Now()}
+	return OpenGroups(ctx, groups, cfg)
+}
+
 // Network is what nodes are connected by, and Transport the connections to one.
 type (
 	Network   = network

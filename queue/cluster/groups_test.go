@@ -138,6 +138,22 @@ func submitting(t *testing.T, p *cluster.Groups, ids *queue.IDs, groups int) (st
 	})
 }
 
+// TestC11_GroupsSpreadPastADecliningProcess: a process that leads no group, and takes none over, does
+// not keep the first one from handing groups over to one that leads some.
+func TestC11_GroupsSpreadPastADecliningProcess(t *testing.T) {
+	const count = 4
+	groups := groupsOn(t, kinds[0], count)
+	first := openGroups(t, "first", groups)
+	awaitLeads(t, groups, []int{count}, first)
+	declining, err := cluster.OpenGroupsDeclining(t.Context(), groups, cluster.Config{Name: "declining"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closesGroups(t, declining) })
+	openGroups(t, "second", groups)
+	awaitLeads(t, groups, []int{2}, first)
+}
+
 // TestC11_GroupsSpread: the first process leads all groups, and hands them over to those that
 // come, one by one, while calls go on and none of them fails. When a process ends, the others
 // lead its groups, in equal numbers.

@@ -176,11 +176,12 @@ func (r *roster) of(host string, now time.Time) []member {
 	return found
 }
 
-// least returns the other nodes that lead the fewest groups, by name.
-func (r *roster) least(now time.Time) (found []member) {
+// least returns the other nodes that lead the fewest groups, by name, of those that are not
+// omitted.
+func (r *roster) least(now time.Time, omit func(name string) bool) (found []member) {
 	for _, m := range r.all(now) {
 		switch {
-		case m.Name == r.own.Name || len(found) > 0 && m.Leads > found[0].Leads:
+		case m.Name == r.own.Name || omit(m.Name) || len(found) > 0 && m.Leads > found[0].Leads:
 		case len(found) > 0 && m.Leads == found[0].Leads:
 			found = append(found, m)
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -21,6 +22,9 @@ const (
 	// the shortest time between two groups that a process accepts. It is longer than
 	// enrollEvery, so that the counts that a leader knows are those after the last move.
 	moveEvery = 5 * time.Second
+	// declinedFor is for how many times moveEvery a process that has not taken a group over is not
+	// asked again: another one may lead more groups, but few enough, and take it.
+	declinedFor = 6
 	// invitedFor is how long a node that was invited tries to lead at once.
 	invitedFor = 3 * time.Second
 	// hesitateEach is the pause before an attempt to lead, for each group that the process
@@ -141,14 +145,21 @@ var errDeclined = errors.New("the other node has declined")
 
 // spread hands groups over to processes that lead fewer, one at a time, until ctx ends.
 func (s *seats) spread(ctx context.Context, nodes []*Node) {
+	declined := make(map[string]time.Time) // when to ask a process again, by its name
 	for ctx.Err() == nil {
 		// Not all processes at the same time.
 		sleep(ctx, s.every+time.Duration(rand.Int64N(int64(s.every)/2))) //nolint:gosec // no secret
-		n, to, leads := surplus(nodes, clock.Now())
+		now := clock.Now()
+		maps.DeleteFunc(declined, func(_ string, again time.Time) bool { return !now.Before(again) })
+		n, to, leads := surplus(nodes, now, func(name string) bool { return !declined[name].IsZero() })
 		if n == nil {
 			continue
 		}
-		if err := n.handOver(ctx, to, leads); err != nil && !errors.Is(err, errDeclined) && ctx.Err() == nil {
+		err := n.handOver(ctx, to, leads)
+		if err != nil {
+			declined[to.Name] = now.Add(declinedFor * s.every)
+		}
+		if err != nil && !errors.Is(err, errDeclined) && ctx.Err() == nil {
 			n.cfg.Logger.Warn("a group could not be handed over; trying again",
 				slog.String("to", to.Name), slog.Any("error", err))
 		}
@@ -156,8 +167,8 @@ func (s *seats) spread(ctx context.Context, nodes []*Node) {
 }
 
 // surplus returns a node to hand over and the one that is to lead instead, if the process
-// leads at least two groups more than another one.
-func surplus(nodes []*Node, now time.Time) (from *Node, to member, leads int) {
+// leads at least two groups more than another one that is not omitted.
+func surplus(nodes []*Node, now time.Time, omit func(name string) bool) (from *Node, to member, leads int) {
 	var views []*view
 	for _, n := range nodes {
 		v := n.view.Load()
@@ -170,7 +181,7 @@ func surplus(nodes []*Node, now time.Time) (from *Node, to member, leads int) {
 		if !v.leads() {
 			continue
 		}
-		least := v.roster.least(now)
+		least := v.roster.least(now, omit)
 		if len(least) == 0 || least[0].Leads+2 > leads || from != nil && least[0].Leads >= to.Leads {
 			continue
 		}
