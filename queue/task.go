@@ -62,7 +62,7 @@ type Options struct {
 	// follows the clock of leases, which does not jump, and stops while the machine is
 	// suspended. If that clock was ahead when the task was submitted, a store that is
 	// opened with the right clock moves RunAt back, see [Store].
-	RunAt    time.Time     `json:"run_at,omitzero"`
+	RunAt time.Time `json:"run_at,omitzero"`
 	// Deadline is the time by which each attempt has to start; zero is none. A task that
 	// waits then is dead, also if it waits for another attempt; one that runs continues.
 	Deadline time.Time     `json:"deadline,omitzero"`

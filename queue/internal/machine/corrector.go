@@ -21,6 +21,7 @@ type corrector struct {
 	clock       *clock
 	journal     *journal.Journal
 	rows        *taskRows
+	savedRates  *savedRates
 	states      *stateIndex
 	tasks       *tasks
 	uniqueNames *uniqueNames
@@ -67,6 +68,7 @@ func (c *corrector) tick(now time.Time) (rest *setBack) {
 	}
 	latest := c.clock.now // in the rows
 	c.opening, c.clock.begun, c.clock.now = nil, true, now.UnixNano()
+	c.savedRates.opened()
 	if c.clock.now < latest {
 		return c.setBack(o, time.Duration(latest-c.clock.now))
 	}

@@ -71,6 +71,7 @@
 //   - layers.go: the settings of programs and of operators, and which are in force
 //   - rate.go: a limit of starts per second
 //   - keyrates.go: the rates of keys within a queue
+//   - savedrates.go: what is spent of rates while the store is closed
 //   - total.go: the limit of all queues together, and which queue gets a free slot
 //   - keytotals.go: the limits of keys in all queues together
 //   - slots.go: counts the slots that running tasks take; ends of leases on which a limit depends after a crash

@@ -40,6 +40,13 @@ func (r *keyRates) spend(q *queueState, key string) {
 	r.block(k)
 }
 
+// restore sets the theoretical arrival time of a key that has spent nothing yet.
+func (r *keyRates) restore(q *queueState, key string, arrival fixed) {
+	k := &keyRate{queue: q, key: key, arrival: arrival}
+	q.keys[key] = k
+	r.block(k)
+}
+
 // block blocks a key if its rate allows no start at present.
 func (r *keyRates) block(k *keyRate) {
 	q := k.queue

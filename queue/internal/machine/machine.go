@@ -68,6 +68,7 @@ type Machine struct {
 	total        total
 	slots        slots
 	keyRates     keyRates
+	savedRates   savedRates
 	scans        scans
 	cascades     cascades
 	deps         dependencies
@@ -109,6 +110,7 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	m.wire()
 	for _, load := range []func() error{
 		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.newLoader().load, m.fingerprints.load,
+		m.savedRates.load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
@@ -130,6 +132,7 @@ func (m *Machine) Close() error {
 	}
 	m.steps.closed = true
 	m.attempts.releaseAll()
+	m.savedRates.save()
 	m.watchers.stop()
 	err := m.steps.endAt(nil, nil)
 	m.journal.Rest()

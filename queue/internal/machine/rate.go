@@ -2,6 +2,7 @@ package machine
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -30,6 +31,14 @@ func (f fixed) plus(g fixed) fixed {
 	return fixed{f.ns + g.ns + int64(sum>>32), uint32(sum)}
 }
 
+func (f fixed) minus(g fixed) fixed {
+	ns := f.ns - g.ns
+	if f.frac < g.frac {
+		ns-- // the fraction wraps around
+	}
+	return fixed{ns, f.frac - g.frac}
+}
+
 func (f fixed) before(g fixed) bool { return f.ns < g.ns || f.ns == g.ns && f.frac < g.frac }
 
 func newRate(r queue.Rate) rate {
@@ -45,14 +54,20 @@ func (r rate) limited() bool { return r.burst > 0 }
 
 // from returns when the next start is allowed, given the theoretical arrival time.
 func (r rate) from(arrival fixed) int64 {
-	tolerance := (r.burst - 1) * r.interval.ns
-	if r.burst > 1 && r.interval.ns > math.MaxInt64/4/(r.burst-1) {
-		tolerance = math.MaxInt64 / 4
+	at := arrival.minus(r.intervals(r.burst - 1))
+	if at.frac > 0 {
+		at.ns++
 	}
-	if arrival.frac > 0 {
-		arrival.ns++
+	return at.ns
+}
+
+// intervals returns the time of n starts, or 73 years if that is less.
+func (r rate) intervals(n int64) fixed {
+	if n > 0 && r.interval.ns > math.MaxInt64/4/n {
+		return fixed{math.MaxInt64 / 4, 0}
 	}
-	return arrival.ns - tolerance - int64(uint64(r.burst-1)*uint64(r.interval.frac)>>32)
+	high, low := bits.Mul64(uint64(n), uint64(r.interval.frac))
+	return fixed{n*r.interval.ns + int64(high<<32|low>>32), uint32(low)}
 }
 
 // spend counts a start at a time, and returns the new theoretical arrival time.
@@ -63,10 +78,14 @@ func (r rate) spend(arrival fixed, now int64) fixed {
 	return arrival.plus(r.interval)
 }
 
-// unspend undoes spend, and returns the theoretical arrival time without that start.
-func (r rate) unspend(arrival fixed) fixed {
-	if arrival.frac < r.interval.frac {
-		return fixed{arrival.ns - r.interval.ns - 1, arrival.frac - r.interval.frac} // the fraction wraps around: borrow 1 ns
+// atMost returns a theoretical arrival time, or that after a whole burst at a time if that is
+// earlier.
+func (r rate) atMost(arrival fixed, now int64) fixed {
+	if most := (fixed{now, 0}).plus(r.intervals(r.burst)); r.limited() && most.before(arrival) {
+		return most
 	}
-	return fixed{arrival.ns - r.interval.ns, arrival.frac - r.interval.frac}
+	return arrival
 }
+
+// unspend undoes spend, and returns the theoretical arrival time without that start.
+func (r rate) unspend(arrival fixed) fixed { return arrival.minus(r.interval) }

@@ -38,6 +38,20 @@ func TestC12_RateBurst(t *testing.T) {
 		}
 		arrival = r.spend(arrival, at)
 	}
+	// A whole burst starts at once also if the interval is no whole number of nanoseconds.
+	for _, perSecond := range []float64{3, 7, 0.9, 999_983} {
+		r, arrival := newRate(queue.Rate{PerSecond: perSecond, Burst: 1000}), fixed{}
+		for i := range 1000 {
+			if from := r.from(arrival); from > now {
+				t.Errorf("%v a second: start %d of a burst of 1000 is %d ns late", perSecond, i, from-now)
+				break
+			}
+			arrival = r.spend(arrival, now)
+		}
+		if from := r.from(arrival); from <= now {
+			t.Errorf("%v a second: the burst has more than 1000 starts", perSecond)
+		}
+	}
 	if newRate(queue.Rate{}).limited() {
 		t.Error("no rate is a limit")
 	}

@@ -23,5 +23,6 @@ const (
 	rowMoveID   = "ms" // no rest: the ID of the last move from here
 	rowBase     = "e"  // no rest: added to the epoch; four bytes
 	rowInbox    = "i"  // ID of the first: tasks that are not accepted yet, in JSON
+	rowRate     = "r"  // queue, 0, key or nothing: what is spent of a rate; eight and four bytes; see savedrates.go
 	rowOutcome  = "o"  // ID, token in eight bytes: the outcome of an attempt, or empty, a fence; see outcomes.go
 )

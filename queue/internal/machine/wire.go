@@ -35,6 +35,7 @@ func (m *Machine) wireMemory() {
 	m.total = total{clock: &m.clock}
 	m.slots = slots{total: &m.total, keyTotals: &m.keyTotals}
 	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{index: indexByRate}}
+	m.savedRates = savedRates{clock: &m.clock, journal: m.journal, keyRates: &m.keyRates, queues: &m.queues}
 
 	m.scans = scans{journal: m.journal, left: visitsPerStep, visit: m.holds.visit}
 	m.cascades = cascades{
@@ -106,7 +107,8 @@ func (m *Machine) wireTransitions() {
 	}
 	m.corrector = corrector{
 		cascades: &m.cascades, cfg: &m.cfg, clock: &m.clock, journal: m.journal, rows: &m.rows,
-		states: &m.states, tasks: m.tasks, uniqueNames: &m.uniqueNames, opening: new(opening),
+		savedRates: &m.savedRates, states: &m.states, tasks: m.tasks, uniqueNames: &m.uniqueNames,
+		opening: new(opening),
 	}
 	m.steps = steps{
 		cascades: &m.cascades, cfg: &m.cfg, corrector: &m.corrector, journal: m.journal, keyRates: &m.keyRates,

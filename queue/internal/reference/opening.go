@@ -11,16 +11,23 @@ import (
 type opening struct {
 	resumed []*Task // their leases begin anew
 	lost    []*Task // the steps of their losses get the time of the call
+	spent   *Rates  // what was spent when the store was closed; nil after a crash
 }
 
 // Reopen ends the store as the end of its process does, and returns a store with what is
-// left: not the workers, the watchers, or what rates have spent.
+// left: not the workers, the watchers or, unless the store was closed, what rates have spent.
 func (s *Store) Reopen() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := newStore(s.check.cfg, s.rules.reopened())
 	again.opened, again.tokens, again.changes.endings = &opening{}, s.tokens, s.changes.endings
 	again.schedules = maps.Clone(s.schedules)
+	if s.closed {
+		again.opened.spent = s.rules.Rates.spentAt(s.now)
+		if s.opened != nil { // there was no call
+			again.opened.spent = s.opened.spent
+		}
+	}
 	tasks := again.rules.Tasks
 	again.now = tasks.latest()
 	for _, t := range tasks.all {
@@ -48,6 +55,9 @@ func (s *Store) open(now time.Time) {
 		s.retention.closed = [2]time.Time{s.now, now}
 	}
 	s.now = now
+	if spent := s.opened.spent; spent != nil {
+		s.rules.Rates.restore(now, spent)
+	}
 	for _, t := range s.opened.resumed {
 		t.Renew(now)
 	}

@@ -46,6 +46,31 @@ func (r *Rates) Spend(now time.Time, t *Task) {
 	r.keys[t.Queue][t.Key] = r.keys[t.Queue][t.Key].spend(r.settings.keyRate(t.Queue, t.Key), now)
 }
 
+// spentAt returns a copy without the queues and keys that have regained their whole burst.
+func (r *Rates) spentAt(now time.Time) *Rates {
+	own := r.clone(r.settings)
+	regained := func(_ string, a arrival) bool { return a.at.Before(now) }
+	maps.DeleteFunc(own.queues, regained)
+	for _, keys := range own.keys {
+		maps.DeleteFunc(keys, regained)
+	}
+	return own
+}
+
+// restore sets what is spent at a time to what another store has spent, but no more than a burst.
+func (r *Rates) restore(now time.Time, spent *Rates) {
+	own := spent.clone(r.settings)
+	r.queues, r.keys = own.queues, own.keys
+	for name, a := range r.queues {
+		r.queues[name] = a.atMost(r.settings.InForce(name).Rate, now)
+	}
+	for name, keys := range r.keys {
+		for key, a := range keys {
+			keys[key] = a.atMost(r.settings.keyRate(name, key), now)
+		}
+	}
+}
+
 // ofQueue returns when the rate of a queue allows a start.
 func (r *Rates) ofQueue(name string) time.Time {
 	return r.queues[name].mayStartAt(r.settings.InForce(name).Rate)
@@ -100,6 +125,19 @@ func (a arrival) spend(r queue.Rate, now time.Time) arrival {
 	}
 	whole, part := math.Modf(a.part + interval(r))
 	return arrival{a.at.Add(time.Duration(whole)), part}
+}
+
+// atMost returns the arrival time, or that after a whole burst at a time if that is earlier.
+func (a arrival) atMost(r queue.Rate, now time.Time) arrival {
+	if r.PerSecond <= 0 {
+		return a
+	}
+	whole, part := math.Modf(float64(max(r.Burst, 1)) * interval(r))
+	most := arrival{now.Add(time.Duration(whole)), part}
+	if a.at.After(most.at) || a.at.Equal(most.at) && a.part > most.part {
+		return most
+	}
+	return a
 }
 
 // interval returns the nanoseconds between two starts.

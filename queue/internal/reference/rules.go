@@ -43,7 +43,7 @@ func (r *Rules) reopened() *Rules {
 	return newRules(r.Tasks.Clone(), s, newRates(s))
 }
 
-// Reopen forgets what is spent of rates, as the end of the store does.
+// Reopen forgets what is spent of rates, as a crash of the store does.
 func (r *Rules) Reopen() { clear(r.Rates.queues); clear(r.Rates.keys) }
 
 // Configure changes settings. Errors: ErrChanged.
