@@ -112,6 +112,19 @@ func (c *Capture) copyTo(w io.Writer) error {
 	return nil
 }
 
+// bytes returns both streams, in the order that rehome expects.
+func (c *Capture) bytes() ([]byte, error) {
+	text := make([]byte, 0, c.size())
+	for _, stream := range [...]Stream{Stdout, Stderr} {
+		from := len(text)
+		text = text[:from+int(c.streams[stream].size)]
+		if _, err := io.ReadFull(c.reader(stream), text[from:]); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
 // rehome makes the capture read from the copy of its output, and closes its own files.
 func (c *Capture) rehome(to io.ReaderAt, offset int64) {
 	c.Close()

@@ -75,8 +75,13 @@ func (o *order) flush(write func(Result) error) error {
 	return nil
 }
 
-// store copies a result's output and closes its files.
+// store copies a result's output and closes its files. A million results may wait, most of them with
+// a little output or none, so nothing else stays in memory.
 func (o *order) store(r Result) error {
+	if r.Capture != nil && r.Capture.size() == 0 {
+		r.Capture.Close()
+		r.Capture = nil
+	}
 	o.waiting[r.Seq] = r
 	if r.Capture == nil {
 		return nil
@@ -84,11 +89,11 @@ func (o *order) store(r Result) error {
 	size := r.Capture.size()
 	if size <= smallResult && o.held+size <= keepInMemory {
 		o.held += size
-		mem := bytes.NewBuffer(make([]byte, 0, size))
-		if err := r.Capture.copyTo(mem); err != nil {
+		text, err := r.Capture.bytes()
+		if err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
-		r.Capture.rehome(bytes.NewReader(mem.Bytes()), 0)
+		r.Capture.rehome(bytes.NewReader(text), 0)
 		return nil
 	}
 	return o.storeInFile(&r, size)

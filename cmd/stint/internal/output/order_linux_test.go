@@ -3,6 +3,7 @@ package output_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,48 @@ func TestOutput_KeepOrderFreesSpace(t *testing.T) {
 	if used := usedBelow(t, dir); used == 0 || used > most {
 		t.Errorf("1 MiB waits, and the files have %d KiB", used>>10)
 	}
+}
+
+// A result that waits for its turn takes little memory besides its output.
+func TestOutput_KeepOrderMemoryOfWaitingResults(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	const results = 1000
+	for text, most := range map[string]int64{"": 200, "text\n": 500} {
+		spool := output.NewSpool(t.TempDir())
+		p := output.NewPrinter(output.NewSink(null, null, nil, [2]bool{}), spool, true)
+		before := heap()
+		for seq := 2; seq < results+2; seq++ {
+			c, err := spool.Capture(true, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, _ := c.Files()
+			if _, err := f.WriteString(text); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Print(output.Result{Seq: seq, Capture: c}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if each := (int64(heap()) - int64(before)) / results; each > most {
+			t.Errorf("a result with output %q takes %d bytes, want at most %d", text, each, most)
+		}
+		if err := p.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// heap returns the bytes of objects that are in use.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }
 
 // usedBelow returns the bytes on disk of this process's open files below a directory.

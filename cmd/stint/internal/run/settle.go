@@ -97,7 +97,11 @@ func (r *Run) print(a *attempt) error {
 		}
 	}
 	if r.cfg.Log != nil {
-		result.Written = func(size int64) error { return r.cfg.Log.Append(a.record(size + passed)) }
+		record := a.record(passed) // the attempt itself would take memory until the output's turn comes
+		result.Written = func(size int64) error {
+			record.Receive += size
+			return r.cfg.Log.Append(record)
+		}
 	}
 	return r.printer.Print(result)
 }
