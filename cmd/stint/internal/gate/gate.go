@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/clock"
 )
 
@@ -17,38 +18,38 @@ const pollEvery = 250 * time.Millisecond
 // called by one goroutine at a time.
 type Check func() (open bool, err error)
 
-// Gates are passed by one job at a time, so that the checks see the effect of the job
-// before. A nil Gates is always open.
+// Gates are passed by one job at a time, the higher tiers first, so that the checks see the
+// effect of the job before. A nil Gates is always open.
 type Gates struct {
-	// turn is held by the job that passes. It is a channel, since waiting for a mutex
-	// cannot be cancelled.
-	turn   chan struct{}
+	turns  stint.Scheduler // one slot, for the job that passes
 	delay  time.Duration
 	checks []Check
-	next   time.Time // when the next job may start; owned by the holder of turn
+
+	// Owned by the job that passes.
+	next time.Time    // when the next job may start
+	turn stint.Permit // of turns
 }
 
 // New returns gates that keep a minimum time between the starts of jobs, and are open while
 // all checks are true.
 func New(delay time.Duration, checks ...Check) *Gates {
-	return &Gates{turn: make(chan struct{}, 1), delay: delay, checks: checks}
+	return &Gates{turns: stint.New(1, stint.Config{}), delay: delay, checks: checks}
 }
 
-// Wait blocks until a job may start. The caller must start it and then call [Gates.Started].
+// Wait blocks until a job of a tier may start. The caller must start it and then call [Gates.Started].
 // Wait returns ctx's cause if ctx ends first, and an error if a check fails; the caller must
 // not call Started then. It is safe for concurrent use.
-func (g *Gates) Wait(ctx context.Context) error {
+func (g *Gates) Wait(ctx context.Context, tier stint.Priority) error {
 	if g == nil {
 		return nil
 	}
-	select {
-	case g.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	err := g.pass(ctx)
+	turn, err := g.turns.At(tier).Acquire(ctx)
 	if err != nil {
-		<-g.turn
+		return err
+	}
+	g.turn = turn
+	if err = g.pass(ctx); err != nil {
+		g.turn.Release()
 	}
 	return err
 }
@@ -79,7 +80,7 @@ func (g *Gates) open() (bool, error) {
 func (g *Gates) Started() {
 	if g != nil {
 		g.next = clock.Now().Add(g.delay)
-		<-g.turn
+		g.turn.Release()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/gate"
 )
 
@@ -16,7 +17,7 @@ func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, begin := gate.New(3*time.Second), time.Now()
 		for i := range 4 {
-			if err := g.Wait(t.Context()); err != nil {
+			if err := g.Wait(t.Context(), stint.Normal); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := time.Since(begin), time.Duration(i)*3*time.Second; got != want {
@@ -30,7 +31,7 @@ func TestDelay(t *testing.T) {
 func TestDelay_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(time.Hour)
-		if err := g.Wait(t.Context()); err != nil {
+		if err := g.Wait(t.Context(), stint.Normal); err != nil {
 			t.Fatal(err)
 		}
 		g.Started()
@@ -38,11 +39,42 @@ func TestDelay_ContextEnds(t *testing.T) {
 		defer cancel()
 		results := make(chan error)
 		for range 2 { // one waits for the time, the other for its turn
-			go func() { results <- g.Wait(ctx) }()
+			go func() { results <- g.Wait(ctx, stint.Normal) }()
 		}
 		for range 2 {
 			if err := <-results; !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Wait = %v", err)
+			}
+		}
+	})
+}
+
+// Of jobs that wait for their turn, those of higher tiers go first.
+func TestWait_HigherTiersFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate.New(time.Second)
+		if err := g.Wait(t.Context(), stint.Normal); err != nil {
+			t.Fatal(err)
+		}
+		passed := make(chan string, 4)
+		pass := func(name string, tier stint.Priority) {
+			go func() {
+				if err := g.Wait(t.Context(), tier); err != nil {
+					t.Error(err)
+				}
+				passed <- name
+				g.Started()
+			}()
+			synctest.Wait()
+		}
+		pass("low 1", stint.Low)
+		pass("low 2", stint.Low)
+		pass("normal", stint.Normal)
+		pass("high", stint.High)
+		g.Started()
+		for _, want := range []string{"high", "normal", "low 1", "low 2"} {
+			if got := <-passed; got != want {
+				t.Errorf("%s passes, want %s", got, want)
 			}
 		}
 	})
@@ -56,7 +88,7 @@ func TestLoad(t *testing.T) {
 			func() (float64, error) { return float64(load.Load()), nil },
 			func() int { return int(young.Load()) }))
 		passed := make(chan error, 1)
-		go func() { passed <- g.Wait(t.Context()) }()
+		go func() { passed <- g.Wait(t.Context(), stint.Normal) }()
 		for _, change := range []func(){
 			func() { load.Store(2) },
 			func() { young.Store(1); load.Store(1) }, // one job that the average does not include yet
@@ -87,7 +119,7 @@ func TestMemory(t *testing.T) {
 			return 0, broken
 		}))
 		passed := make(chan error, 1)
-		go func() { passed <- g.Wait(t.Context()) }()
+		go func() { passed <- g.Wait(t.Context(), stint.Normal) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(passed) > 0 {
@@ -99,7 +131,7 @@ func TestMemory(t *testing.T) {
 		}
 		g.Started()
 		free.Store(0)
-		if err := g.Wait(t.Context()); !errors.Is(err, broken) {
+		if err := g.Wait(t.Context(), stint.Normal); !errors.Is(err, broken) {
 			t.Errorf("Wait = %v, want the reader's error", err)
 		}
 	})
@@ -113,7 +145,7 @@ func TestGates_MemoryAfterDelay(t *testing.T) {
 		g := gate.New(2*time.Second, gate.Memory(1, func() (int64, error) { return 1 - taken.Load(), nil }))
 		for range 4 {
 			go func() {
-				if err := g.Wait(t.Context()); err != nil {
+				if err := g.Wait(t.Context(), stint.Normal); err != nil {
 					t.Error(err)
 				}
 				g.Started()
@@ -138,7 +170,7 @@ func TestGates_DelayAfterClosed(t *testing.T) {
 		starts := make(chan time.Duration, 4)
 		for range cap(starts) {
 			go func() {
-				if err := g.Wait(t.Context()); err != nil {
+				if err := g.Wait(t.Context(), stint.Normal); err != nil {
 					t.Error(err)
 				}
 				starts <- time.Since(begin)
@@ -157,11 +189,11 @@ func TestGates_DelayAfterClosed(t *testing.T) {
 func TestGates_WaitForStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(0, func() (bool, error) { return true, nil })
-		if err := g.Wait(t.Context()); err != nil {
+		if err := g.Wait(t.Context(), stint.Normal); err != nil {
 			t.Fatal(err)
 		}
 		passed := make(chan error, 1)
-		go func() { passed <- g.Wait(t.Context()) }()
+		go func() { passed <- g.Wait(t.Context(), stint.Normal) }()
 		synctest.Wait()
 		if len(passed) > 0 {
 			t.Fatal("passed before the start of the job before")

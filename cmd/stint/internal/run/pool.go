@@ -56,7 +56,7 @@ func (r *Run) work(j *job) {
 // runAttempt has started this one.
 func (r *Run) pass(j *job) error {
 	ctx := r.stop.starting
-	if err := r.gates.Wait(ctx); err != nil {
+	if err := r.gates.Wait(ctx, j.priority); err != nil {
 		return err
 	}
 	err := context.Cause(ctx)
