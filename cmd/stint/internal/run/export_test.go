@@ -21,16 +21,18 @@ func ExpireAfterEnd(p *proc.Process) (timedOut bool) {
 	return timedOut
 }
 
-// Suspended reports whether a process with a timeout has timed out that is suspended for some time at
-// once, and then runs for some time until it is killed.
-func Suspended(start func() (*proc.Process, error), limit, suspended, runs time.Duration) (timedOut bool, err error) {
+// Suspended reports whether a process with a timeout has timed out that is suspended at once, until
+// suspended returns, and killed when runs returns.
+func Suspended(
+	start func() (*proc.Process, error), limit time.Duration, suspended, runs func(),
+) (timedOut bool, err error) {
 	r := registry{limit: limit, killAfter: time.Hour}
 	p, t, err := r.launch(time.Now(), start)
 	if err != nil {
 		return false, err
 	}
-	r.suspend(func() { time.Sleep(suspended) })
-	time.Sleep(runs)
+	r.suspend(suspended)
+	runs()
 	p.Signal(syscall.SIGKILL)
 	p.Wait(func() { timedOut = t.finish() }, func(syscall.Signal) {})
 	return timedOut, nil

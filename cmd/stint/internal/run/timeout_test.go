@@ -42,7 +42,7 @@ func TestTimeout_Suspended(t *testing.T) {
 					Path: "/bin/sh", Args: []string{"sh", "-c", "exec sleep 1000"},
 					Env: os.Environ(), Files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
 				})
-			}, time.Minute, row.suspended, row.runs)
+			}, time.Minute, func() { time.Sleep(row.suspended) }, func() { time.Sleep(row.runs) })
 			if err != nil || got != row.want {
 				t.Errorf("suspended for %v and running for %v: timed out %v, %v", row.suspended, row.runs, got, err)
 			}
