@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -35,12 +36,20 @@ type Watcher struct {
 // kernel kills only the leaders of the groups.
 const startAfter = 10 * time.Millisecond
 
+// errNoMain is the error of a watching process that would watch itself. Without it, a program
+// whose main does not call Main would start itself without end.
+var errNoMain = errors.New("this process is to watch others: main must call watcher.Main first")
+
 // Start makes the table, and starts the watching process in the background. program is
 // the file to run with [Arg], run is the name of the run as in [proc.Env]. If that fails
 // nothing is watched, and failed is called once, from any goroutine. The process
 // keeps held open, if it is not nil, until no job runs any more; the caller must do so
 // until Stop.
 func Start(program, run string, held *os.File, failed func(error)) *Watcher {
+	if len(os.Args) > 1 && os.Args[1] == Arg {
+		failed(errNoMain)
+		return nil
+	}
 	table, mem, err := newTable()
 	if err != nil {
 		failed(err)
