@@ -70,8 +70,8 @@ func (c child) run(ctx context.Context) error {
 			for {
 				_, err := stint.Go(ctx, s, func(ctx context.Context) (struct{}, error) {
 					taken := slots.earliest()
-					if ctx.Err() != nil {
-						return struct{}{}, nil // the slot was lost before the worker could enter
+					if err := ctx.Err(); err != nil {
+						return struct{}{}, err // the slot was lost before the worker could enter
 					}
 					w.say(fmt.Sprintf("enter %d", taken.UnixNano()))
 					select {

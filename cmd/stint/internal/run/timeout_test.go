@@ -33,8 +33,10 @@ func TestTimeout_Suspended(t *testing.T) {
 		suspended, runs time.Duration
 		want            bool
 	}{
-		{0, 59 * time.Second, false}, {0, 61 * time.Second, true},
-		{time.Hour, 59 * time.Second, false}, {time.Hour, 61 * time.Second, true},
+		{0, 59 * time.Second, false},
+		{0, 61 * time.Second, true},
+		{time.Hour, 59 * time.Second, false},
+		{time.Hour, 61 * time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got, err := run.Suspended(func() (*proc.Process, error) {
