@@ -105,7 +105,7 @@ func TestC6_DamagedFiles(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		notOpened(t, dir, "its files cannot be read; put the directory back from a copy")
+		notOpened(t, dir, "its files cannot be read; restore the directory from a copy")
 	}
 }
 
@@ -222,7 +222,7 @@ func TestC6_DamagedTableOfTheStore(t *testing.T) {
 	if err := os.WriteFile(table, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	notOpened(t, dir, "put the directory back from a copy")
+	notOpened(t, dir, "restore the directory from a copy")
 }
 
 // TestC6_SubmitAfterClose: the error says that the store is closed, and nothing of the disk.

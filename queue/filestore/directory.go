@@ -55,7 +55,7 @@ func (r *rows) open(tune func(*pebble.Options)) (err error) {
 
 // unreadable adds the remedy to the error of files that cannot be read.
 func unreadable(err error) error {
-	return fmt.Errorf("its files cannot be read; put the directory back from a copy, or look after the disk: %w", err)
+	return fmt.Errorf("its files cannot be read; restore the directory from a copy, or check the disk: %w", err)
 }
 
 // ifDamaged adds the remedy to the error of a damaged file.

@@ -187,7 +187,7 @@ func (g *guard) state() error {
 	case noDescriptors(g.failed):
 		return withoutDescriptors(brief(g.failed))
 	case g.failed != nil:
-		return fmt.Errorf("the disk failed, and what it holds is unknown; look after it, and open the store again: %w",
+		return fmt.Errorf("the disk failed, and what it holds is unknown; check it, and open the store again: %w",
 			brief(g.failed))
 	case noDescriptors(g.full):
 		return fmt.Errorf("no more files can be opened, and what is to be written waits for that: "+

@@ -103,7 +103,7 @@ func opensWithout(t *testing.T, from vfs.FS, dir, name, content string, tasks in
 		if after := contents(t, files, dir); !maps.Equal(before, after) {
 			t.Errorf("%s of %d bytes is refused, and the directory changes: %v", name, len(content), err)
 		}
-		if !strings.Contains(err.Error(), "put the directory back from a copy") {
+		if !strings.Contains(err.Error(), "restore the directory from a copy") {
 			t.Errorf("%s of %d bytes is refused without a remedy: %v", name, len(content), err)
 		}
 		return true

@@ -105,7 +105,7 @@ func (r *rows) Get(key string) ([]byte, error) {
 
 // damaged logs that a task cannot be read.
 func (r *rows) damaged(id queue.ID, err error) {
-	r.cfg.Logger.Error("a task cannot be read: look after the disk, or put the directory back from a copy",
+	r.cfg.Logger.Error("a task cannot be read: check the disk, or restore the directory from a copy",
 		slog.String("task", id.String()), slog.String("directory", r.dir), slog.Any("error", err))
 }
 

@@ -39,7 +39,7 @@ func openTail(fs vfs.FS, dir string, last uint64, log *slog.Logger) (*tail, erro
 	synced, err := readTail(f)
 	if err == nil && synced > last {
 		err = fmt.Errorf("the last %d batches are missing: a log was cut short, or is gone; "+
-			"put the directory back from a copy, or, to go on without what they held, remove %s", synced-last, path)
+			"restore the directory from a copy, or, to go on without what they held, remove %s", synced-last, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
