@@ -80,13 +80,13 @@ func TestC12_LimitsAreLive(t *testing.T) {
 	first := s.submit("--key", "k", "sleep 1000")
 	second := s.submit("--key", "k", "sleep 1000")
 	s.runs(first)
-	s.explains(second, "in all queues together, as may: 1 of 1 (set by ", "@", "1 of queue default")
+	s.explains(second, "all queues together are at their limit: 1 of 1 run (set by ", "@", "1 of queue default")
 	s.stint("limit", "set", "--all", "--running", "3").want(t, "all queues: running 3\n", "", 0)
 	s.runs(second)
 	s.stint("limit", "set", "--queue", "default", "--key", "k", "--running", "2").
 		want(t, "key k of queue default: running 2\n", "", 0)
 	third := s.submit("--key", "k", "sleep 1000")
-	s.explains(third, "as many tasks of key k run as may: 2 of 2 (set by ")
+	s.explains(third, "key k is at its limit: 2 of 2 run (set by ")
 	lines := parse[limitLine](t, s.stint("limit", "ls", "--json").stdout)
 	if len(lines) != 2 || lines[0].InUse == nil || *lines[0].InUse != 2 || lines[1].InUse == nil || *lines[1].InUse != 2 {
 		t.Errorf("the limits are %+v, want 2 of each in use", lines)

@@ -64,7 +64,7 @@ func TestReason(t *testing.T) {
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeKey, Key: "k", Limit: 1, Running: 1}, Holders: []queue.ID{id}},
-			"as many tasks of key k run as may: 1 of 1: 00000000-0000-0000-0000-000000000001",
+			"key k is at its limit: 1 of 1 run: 00000000-0000-0000-0000-000000000001",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldKeyRate), Key: "k"}, Until: noon},
@@ -72,36 +72,36 @@ func TestReason(t *testing.T) {
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: "bad block"},
-			"it cannot be read: look after the disk, or put the store back from a copy (bad block)",
+			"it cannot be read: check the disk, or restore the store from a copy (bad block)",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: queue.CodeNoWorker}, What: "email"},
-			"no worker does tasks of kind email in its queue; none ever did",
+			"no worker handles kind email in its queue; none ever has",
 		},
 		{
 			queue.Reason{
 				Reason: stint.Reason{Code: queue.CodeNoWorker}, What: "email",
 				LastSeen: queue.Seen{Worker: "w", At: noon.Add(-25 * time.Hour)},
 			},
-			"no worker does tasks of kind email in its queue; the last one was w, 1d1h ago",
+			"no worker handles kind email in its queue; the last one was w, 1d1h ago",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 3}},
-			"as many tasks of its queue run as may: 3 of 3",
+			"its queue is at its limit: 3 of 3 run",
 		},
 		{
 			queue.Reason{
 				Reason: stint.Reason{Code: stint.CodeMax, Limit: 3, Running: 3},
 				SetBy:  queue.Origin{Operator: true, By: "ann@host", At: noon.Add(-time.Hour)},
 			},
-			"as many tasks of its queue run as may: 3 of 3 (set by ann@host 1h0m ago)",
+			"its queue is at its limit: 3 of 3 run (set by ann@host 1h0m ago)",
 		},
 		{
 			queue.Reason{
 				Reason: stint.Reason{Code: queue.CodeTotal, Limit: 3, Running: 3},
 				SetBy:  queue.Origin{By: "importer", Default: true}, Queues: map[string]int{"b": 1, "a": 2},
 			},
-			"as many tasks run, in all queues together, as may: 3 of 3 (set by program importer for all queues), " +
+			"all queues together are at their limit: 3 of 3 run (set by program importer for all queues), " +
 				"2 of queue a, 1 of queue b",
 		},
 		{
@@ -113,7 +113,7 @@ func TestReason(t *testing.T) {
 				Reason: stint.Reason{Code: stint.Code(queue.HoldKeyTotal), Key: "k", Limit: 1, Running: 1},
 				Queues: map[string]int{"a": 1},
 			},
-			"as many tasks of key k run, in all queues together, as may: 1 of 1, 1 of queue a",
+			"key k is at its limit in all queues together: 1 of 1 run, 1 of queue a",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeCap, Limit: 3, Running: 4}},
@@ -132,7 +132,7 @@ func TestReason(t *testing.T) {
 				Reason:   stint.Reason{Code: stint.CodeBehind, Ahead: [stint.Tiers]int{3: 5, 6: 1}},
 				Estimate: 30 * time.Second,
 			},
-			"other entries go first: 1 of tier highest, 5 of tier normal (about 30.0s, as things go)",
+			"other entries go first: 1 of tier highest, 5 of tier normal (estimated: 30.0s)",
 		},
 		{queue.Reason{Reason: stint.Reason{Code: "new"}, What: "x"}, "new x"},
 	} {

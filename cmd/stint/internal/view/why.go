@@ -15,7 +15,7 @@ import (
 func Reason(r *queue.Reason, now time.Time) string {
 	text := reason(r, now)
 	if r.Estimate > 0 {
-		text += fmt.Sprintf(" (about %s, as things go)", Span(r.Estimate))
+		text += fmt.Sprintf(" (estimated: %s)", Span(r.Estimate))
 	}
 	return text
 }
@@ -38,21 +38,21 @@ func reason(r *queue.Reason, now time.Time) string {
 	case stint.Code(queue.HoldGroup):
 		return fmt.Sprintf("it waits for its turn in group %s", Plain(r.What))
 	case stint.Code(queue.HoldSuspect):
-		return "it has crashed with its workers, and another one is its last; such tasks run one at a time" + holders(r)
+		return "it has crashed with its workers, and one more crash makes it dead; such tasks run one at a time" + holders(r)
 	case stint.Code(queue.HoldDamaged):
-		return fmt.Sprintf("it cannot be read: look after the disk, or put the store back from a copy (%s)", Plain(r.What))
+		return fmt.Sprintf("it cannot be read: check the disk, or restore the store from a copy (%s)", Plain(r.What))
 	case stint.CodeKey:
-		return fmt.Sprintf("as many tasks of key %s run as may: %d of %d%s%s",
+		return fmt.Sprintf("key %s is at its limit: %d of %d run%s%s",
 			Plain(r.Key), r.Running, r.Limit, limitBy(r, now), holders(r))
 	case stint.Code(queue.HoldKeyTotal):
-		return fmt.Sprintf("as many tasks of key %s run, in all queues together, as may: %d of %d%s, %s",
+		return fmt.Sprintf("key %s is at its limit in all queues together: %d of %d run%s, %s",
 			Plain(r.Key), r.Running, r.Limit, limitBy(r, now), inQueues(r))
 	case stint.Code(queue.HoldKeyRate):
 		return fmt.Sprintf("its key %s has used up its rate%s, until %s", Plain(r.Key), limitBy(r, now), clock(until(r)))
 	case queue.CodeNoWorker:
 		return noWorker(r, now)
 	case stint.CodeMax:
-		return fmt.Sprintf("as many tasks of its queue run as may: %d of %d%s%s",
+		return fmt.Sprintf("its queue is at its limit: %d of %d run%s%s",
 			r.Running, r.Limit, limitBy(r, now), holders(r))
 	case queue.CodeTotal:
 		return total(r, now)
@@ -89,7 +89,7 @@ func total(r *queue.Reason, now time.Time) string {
 		return fmt.Sprintf("the slots that are free of those for all queues, %d of %d%s, are kept for queues that have "+
 			"waited longer", r.Limit-r.Running, r.Limit, limitBy(r, now))
 	}
-	return fmt.Sprintf("as many tasks run, in all queues together, as may: %d of %d%s, %s",
+	return fmt.Sprintf("all queues together are at their limit: %d of %d run%s, %s",
 		r.Running, r.Limit, limitBy(r, now), inQueues(r))
 }
 
@@ -130,9 +130,9 @@ func scheduled(r *queue.Reason, now time.Time) string {
 }
 
 func noWorker(r *queue.Reason, now time.Time) string {
-	text := fmt.Sprintf("no worker does tasks of kind %s in its queue", Plain(r.What))
+	text := fmt.Sprintf("no worker handles kind %s in its queue", Plain(r.What))
 	if r.LastSeen.Worker == "" {
-		return text + "; none ever did"
+		return text + "; none ever has"
 	}
 	return text + fmt.Sprintf("; the last one was %s, %s ago", Plain(r.LastSeen.Worker), Span(now.Sub(r.LastSeen.At)))
 }
