@@ -95,7 +95,7 @@ func TestB7_WaitIdleEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Functions that have lent their slot run all the same, in whichever goroutine.
+// Functions that have suspended their slot run all the same, in whichever goroutine.
 func TestB7_WaitIdleWaitsForLentSlots(t *testing.T) {
 	for _, f := range nesting {
 		synctest.Test(t, func(t *testing.T) {
@@ -107,9 +107,9 @@ func TestB7_WaitIdleWaitsForLentSlots(t *testing.T) {
 			})
 			idle := waitIdle(t.Context(), s)
 			if n := s.Stats().Running; n != 0 {
-				t.Fatalf("%d slots are in use, want that it is lent", n)
+				t.Fatalf("%d slots are in use, want that it is suspended", n)
 			}
-			wantNoAnswer(t, idle, f.name+" that has lent its slot")
+			wantNoAnswer(t, idle, f.name+" that has suspended its slot")
 			p.Resolve(1)
 			wantAnswer(t, answer, nil)
 			wantAnswer(t, idle, nil)

@@ -440,7 +440,7 @@ func TestA4_MapInsideAFunction(t *testing.T) {
 	})
 }
 
-// A range that waits for nothing does not lend its slot: it would have to wait
+// A range that waits for nothing does not suspend its slot: it would have to wait
 // for another one.
 func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
 	eachMap(t, func(t mapTrial) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// What a permit gives back is what was taken, whatever else the Scheduler is asked for.
+// What a permit releases is what was taken, whatever else the Scheduler is asked for.
 func TestB4_PermitGivesBackWhatWasTaken(t *testing.T) {
 	for _, holders := range []bool{false, true} {
 		s := stint.New(5, stint.Config{PerKey: 1, Holders: holders})

@@ -289,8 +289,8 @@ func (n *schedulerModel) follow(c *piece, err error) {
 	}
 }
 
-// lend suspends the slots of a function.
-func (n *schedulerModel) lend(p *piece) {
+// suspend suspends the slots of a function.
+func (n *schedulerModel) suspend(p *piece) {
 	n.exit(p)
 	p.state = lending
 	n.dispatch(true)

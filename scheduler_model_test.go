@@ -375,7 +375,7 @@ var operations = []struct {
 	{"try", 6, (*play).try},
 	{"trygo", 5, (*play).tryGo},
 	{"continue", 5, (*play).follow},
-	{"lend", 4, (*play).lend},
+	{"suspend", 4, (*play).suspend},
 	{"resolve", 8, (*play).resolve},
 	{"await", 4, (*play).await},
 	{"end", 2, (*play).endContext},

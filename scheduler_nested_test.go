@@ -160,7 +160,7 @@ func TestA4_GoroutinesOfOneFunction(t *testing.T) {
 	}
 }
 
-// While a function has lent its slot, nothing of the scheduler may run at all.
+// While a function has suspended its slot, nothing of the scheduler may run at all.
 // Its other goroutines are part of it all the same.
 func TestA4_GoroutineThatWaitsWhileNothingRuns(t *testing.T) {
 	for _, way := range waits {
@@ -174,7 +174,7 @@ func TestA4_GoroutineThatWaitsWhileNothingRuns(t *testing.T) {
 					first := stint.Go(ctx, s, nothing)
 					var wg sync.WaitGroup
 					wg.Go(func() {
-						time.Sleep(time.Second) // the function's slot has been lent by now
+						time.Sleep(time.Second) // the function's slot is suspended by now
 						if err := way.call(ctx, s, 1, func(context.Context) error { return nil }); err != nil {
 							t.Error(err)
 						}
@@ -344,7 +344,7 @@ func TestA4_NestedRunThroughPauseAndDrain(t *testing.T) {
 }
 
 // In a drain also what cannot be handed the slot straight down still runs: the
-// call of a second goroutine, and one that is heavier than the slot lent.
+// call of a second goroutine, and one that is heavier than the suspended slot.
 func TestA4_NestedRunsThatQueueInADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{})
@@ -510,7 +510,7 @@ func TestA4_GoroutineThatOutlivesItsFunction(t *testing.T) {
 }
 
 // A function may end while one of its goroutines still waits for work. The slot
-// that it lent is that work's then, and comes back once.
+// that it has suspended is that work's then, and comes back once.
 func TestA4_FunctionThatEndsWhileItsGoroutineWaits(t *testing.T) {
 	for _, f := range nesting {
 		for _, way := range waits {
@@ -530,7 +530,7 @@ func TestA4_FunctionThatEndsWhileItsGoroutineWaits(t *testing.T) {
 					wantAnswer(t, answer, nil)
 					wantCounts(t, s, 1, 0)
 					if _, ok := s.TryAcquire(t.Context()); ok {
-						t.Error("the slot was given back while the call runs on it")
+						t.Error("the slot was released while the call runs on it")
 					}
 					close(finish)
 					wantAnswer(t, late, nil)

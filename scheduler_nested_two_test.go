@@ -140,7 +140,7 @@ func TestA4_AllSlotsAreLentAndHeldAgain(t *testing.T) {
 						err := within(ctx, all[1:], func(ctx context.Context) error {
 							wantRunning(t, "before", all, 1, 1, 1)
 							err := way.call(ctx, all[i], 1, func(context.Context) error {
-								time.Sleep(time.Second) // all has been lent by then
+								time.Sleep(time.Second) // all slots are suspended by then
 								want := []int{0, 0, 0}
 								want[i] = 1
 								switch way.name {

@@ -250,7 +250,7 @@ func TestB7_CloseRacesEverything(t *testing.T) {
 	}
 }
 
-// A function's goroutines lend and take back its one slot in any interleaving,
+// A function's goroutines suspend and resume its one slot in any interleaving,
 // while others come and go and want the same.
 func TestStress_GoroutinesOfOneFunction(t *testing.T) {
 	noLeaks(t)

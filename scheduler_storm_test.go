@@ -277,7 +277,7 @@ func TestStress_TwoSchedulers(t *testing.T) {
 		for _, s := range []stint.Scheduler{st.a, st.b} {
 			s.Resize(2)
 			s.SetCaps(stint.Caps{})
-			for s.Stats().Running > 0 { // an outcome is published when the slot has been given back, but see Goexit
+			for s.Stats().Running > 0 { // an outcome is published when the slot has been released, but see Goexit
 				runtime.Gosched()
 			}
 			checkAllFree(t, s)

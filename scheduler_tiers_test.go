@@ -420,8 +420,8 @@ func TestB4_ReleaseUnderflowPanics(t *testing.T) {
 	}
 }
 
-// A copy of a permit that was released before gives back the slot of a function, which has
-// none to give back when it ends. That does not break the count: the scheduler still works.
+// A copy of a permit that was released before releases the slot of a function, which has
+// none to release when it ends. That does not break the count: the scheduler still works.
 func TestB4_ReleaseOfAFunctionsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(2, stint.Config{})

@@ -44,8 +44,8 @@ func sharing(limit int, cfg stint.Config, pool *slotstest.Pool) (a, b stint.Sche
 	return a, b, fa, fb
 }
 
-// wantAtRest checks that all is over, that every slot was given back, and that
-// none was given back that was not held.
+// wantAtRest checks that all is over, that every slot was released, and that
+// none was released that was not held.
 func wantAtRest(t *testing.T, s stint.Scheduler, f *slotstest.Fake) {
 	t.Helper()
 	synctest.Wait()

@@ -101,7 +101,7 @@ func TestSlots_WantTellsNotOfWhatIsHeldBack(t *testing.T) {
 		s.SetPerKey(1)
 		lastWant(t, "behind its key again", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
 		ofKey.Release()
-		lastWant(t, "its key was given back", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
+		lastWant(t, "its key was released", f, slotstest.Want{Tier: stint.Low, Waiting: 1})
 		releaseSlot(plain)
 		releaseSlot(&low.permit)
 		highest.permit.Release()

@@ -89,7 +89,7 @@ func (s *sudden) all(but ...queue.ID) {
 	}
 }
 
-// What was claimed ahead and cannot start soon is given back, which is no failure,
+// What was claimed ahead and cannot start soon is released, which is no failure,
 // and keeps its place.
 func TestC1_ClaimedAheadIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestC1_ClaimedAheadIsGivenBack(t *testing.T) {
 		s.all()
 		first := s.is(urgent, queue.Succeeded)
 		if next := s.is(early[0], queue.Succeeded); next.Changed.Before(first.Changed) {
-			t.Error("the task of the highest tier started after one that had been given back")
+			t.Error("the task of the highest tier started after one that had been released")
 		}
 		s.end()
 	})
@@ -137,7 +137,7 @@ func TestC4_OrdersReachWhatIsClaimedAhead(t *testing.T) {
 	})
 }
 
-// At a shutdown what was claimed ahead is given back at once, and does not start.
+// At a shutdown what was claimed ahead is released at once, and does not start.
 func TestC5_ClaimedAheadIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
@@ -222,7 +222,7 @@ func TestC1_ClaimsFollowTheWork(t *testing.T) {
 }
 
 // A store that takes no outcomes does not keep the queue from halting, though there
-// are tasks to give back and no room for their outcomes.
+// are tasks to release and no room for their outcomes.
 func TestC5_HaltThoughNothingCanBeGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})

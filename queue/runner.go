@@ -122,7 +122,7 @@ func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 		return
 	}
 	s.slow.begin(s.q.clock.Now())
-	s.q.cfg.Logger.Error("this process is short of what tasks need; they are given back, and claimed one by one",
+	s.q.cfg.Logger.Error("this process is short of what tasks need: it releases them, and claims one by one",
 		slog.Any("error", err))
 }
 

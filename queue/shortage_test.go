@@ -149,7 +149,7 @@ func TestC2_ShortageOfOneWorker(t *testing.T) {
 		submit(1000)
 		time.Sleep(5*time.Second + 100*time.Millisecond) // 1000 tasks of 10 ms on two slots
 		if n := done.Load(); n != 1000 || back.Load() > 12 {
-			t.Errorf("%d of 1000 tasks are done, and %d were given back", n, back.Load())
+			t.Errorf("%d of 1000 tasks are done, and %d were released", n, back.Load())
 		}
 		endSound()
 		short.Store(false)

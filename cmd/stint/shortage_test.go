@@ -112,7 +112,7 @@ func TestC2_ServerWithoutDescriptors(t *testing.T) {
 		back += strings.Count(strings.Join(on(&task), " "), "give_back")
 	}
 	if back == 0 {
-		t.Error("no task was given back")
+		t.Error("no task was released")
 	}
 	s.stint("wait", s.submit("--", "true")).want(t, "", "", 0)
 	s.stop()

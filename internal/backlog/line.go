@@ -88,8 +88,8 @@ func (l *line[T]) comeBack(e *Entry[T], virtual uint64) {
 }
 
 // remove takes e out of the line, wherever it stands. If it starts, its flow is
-// charged; if it stood at the end of the FIFO, the virtual time that it was
-// queued for is given back.
+// charged; if it stood at the end of the FIFO, its flow regains the virtual
+// time that it was queued for.
 func (l *line[T]) remove(e *Entry[T]) {
 	e.line = nil
 	l.n--

@@ -75,7 +75,7 @@ func Accepts(leads int, every time.Duration, at []time.Time, others []int) (acce
 }
 
 // LostAtClose closes a node with a function on a slot, in a bubble of synctest, and returns the
-// grants that the scheduler is told to be lost. The goroutine that calls into schedulers wakes up
+// grants that the cluster reports to the scheduler as lost. The goroutine that calls into schedulers wakes up
 // after the node has been closed and before its permits end.
 func LostAtClose() (lost []stint.Grant, err error) {
 	n := &Node{cfg: Config{}.withDefaults()}

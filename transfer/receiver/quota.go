@@ -55,7 +55,7 @@ func (q *quota) restore(f *file, uploads int, bytes int64) {
 	f.share.uploads = uploads
 }
 
-// release gives back what a file takes.
+// release returns to the quotas what a file takes.
 func (q *quota) release(f *file) { q.restore(f, 0, 0) }
 
 // reserve makes a file take more bytes of the quotas, if they have them.

@@ -139,7 +139,7 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
 	q := g.queues.of(t)
-	place := g.placeMark(t, q, held.row.Key)
+	place := g.limitMark(t, q, held.row.Key)
 	g.start(t, held, s, c.Lease)
 	if got.Tasks == nil { // an estimate: limits may leave fewer tasks
 		likely := min(c.Max, 1+q.waiting.n, maxInitialTasks)
@@ -157,11 +157,11 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 	return nil
 }
 
-// placeMark returns the mark that has to be durable before a worker may get t, the next task of
+// limitMark returns the mark that has to be durable before a worker may get t, the next task of
 // q: if a limit allows t to start only because other leases have ended, the mark of the last of
 // these ends; else 0. A crash before that would bring an ended lease back, and more tasks would
 // run than the limit allows.
-func (g *claimer) placeMark(t *task, q *queueState, key string) (mark uint64) {
+func (g *claimer) limitMark(t *task, q *queueState, key string) (mark uint64) {
 	if q.ends.none() && g.slots.ends.none() {
 		return 0
 	}
@@ -173,7 +173,7 @@ func (g *claimer) placeMark(t *task, q *queueState, key string) (mark uint64) {
 		keys := q.order.Keys()
 		mark = max(mark, q.ends.keyMark(key, keys.Running(key), keys.Limit(key)))
 	}
-	return max(mark, g.slots.placeMark(key, durable))
+	return max(mark, g.slots.limitMark(key, durable))
 }
 
 // start moves a task from the order of its queue to Running, and counts it against rates.

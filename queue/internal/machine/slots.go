@@ -31,8 +31,8 @@ func (s *slots) release(q *queueState, key string) {
 // let a task of another queue start.
 func (s *slots) shared() bool { return s.total.limit > 0 || s.keyTotals.limited() }
 
-// placeMark is [claimer.placeMark] for the limits over all queues.
-func (s *slots) placeMark(key string, durable uint64) (mark uint64) {
+// limitMark is [claimer.limitMark] for the limits over all queues.
+func (s *slots) limitMark(key string, durable uint64) (mark uint64) {
 	n := s.ends.after(durable)
 	if n == 0 {
 		return 0

@@ -77,8 +77,8 @@ func (t *Task) Record(s queue.Step) {
 	}
 }
 
-// Lend gives a task that has started the lease of a claim.
-func (t *Task) Lend(now time.Time, c queue.Claim, token queue.Token) {
+// Grant gives a task that has started the lease of a claim.
+func (t *Task) Grant(now time.Time, c queue.Claim, token queue.Token) {
 	t.Lease = queue.Lease{Worker: c.Worker, Token: token, Until: now.Add(c.Lease)}
 	t.Progress, t.remote = queue.Progress{}, 0
 	if c.Remote {

@@ -103,7 +103,7 @@ func (tr *transitions) submit(now time.Time, tasks []queue.NewTask) ([]queue.Rec
 func (tr *transitions) start(now time.Time, t *Task, c queue.Claim, token queue.Token) {
 	tr.total.end(t.Queue)
 	tr.step(now, t, queue.Running, queue.Step{On: queue.OnClaim, By: c.Worker, Token: token})
-	t.Lend(now, c, token)
+	t.Grant(now, c, token)
 	tr.order.started(t)
 	tr.Rates.Spend(now, t)
 }

@@ -199,6 +199,6 @@ func (ch *checker) claim(c *call, l *life, e *queue.Event) {
 		}
 	}
 	l.token, l.answered = e.Token, c.err == nil
-	l.Lend(ch.clock, q, e.Token)
+	l.Grant(ch.clock, q, e.Token)
 	ch.rules.Rates.Spend(ch.clock, l.Task)
 }

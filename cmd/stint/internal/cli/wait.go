@@ -93,7 +93,7 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 	return nil
 }
 
-// away says why nothing is heard of a task that is waited for.
+// away says why the server does not answer about a task that is waited for.
 func (c *client) away(err error) {
 	printTo(c.err, "stint: %v; the task is waited for until the server is back\n", c.explain(err, c.where()))
 }

@@ -14,7 +14,7 @@ import (
 type Node struct {
 	Name    string    `json:"name"`              // host:pid
 	Address string    `json:"address,omitempty"` // by which the other nodes reach it
-	Seen    time.Time `json:"seen,omitzero"`     // when the leader last heard of it; zero if it does not know the node
+	Seen    time.Time `json:"seen,omitzero"`     // when the leader last received its call; zero if unknown
 	Leads   bool      `json:"leads"`
 	Led     time.Time `json:"led,omitzero"`     // since when it leads; of several groups, the first
 	Groups  []string  `json:"groups,omitempty"` // of queues that it leads, if there are several

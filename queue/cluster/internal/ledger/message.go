@@ -74,7 +74,7 @@ type RateClaim struct {
 	Seen      uint64  `json:"seen"`            // tokens that it has received, ever
 	Spent     uint64  `json:"spent"`           // tokens of them that it has spent or dropped
 	Returned  uint64  `json:"returned"`        // tokens of them that it has returned
-	Refunded  uint64  `json:"refunded"`        // tokens that were spent and given back later
+	Refunded  uint64  `json:"refunded"`        // tokens that were spent and refunded later
 	Tier      int     `json:"tier"`            // the highest that waits, from 0
 	Need      int64   `json:"need"`            // tokens that its first entry needs besides those it has
 	Extra     int64   `json:"extra,omitempty"` // tokens that it would use besides, if they are there

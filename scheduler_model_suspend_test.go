@@ -7,8 +7,8 @@ import (
 	"github.com/stintgo/stint"
 )
 
-// lend has a function wait for a promise.
-func (p *play) lend() {
+// suspend has a function wait for a promise.
+func (p *play) suspend() {
 	a := p.pick(func(a *actor) bool { return a.runsAFunction() && a.ended == nil })
 	if a == nil {
 		return
@@ -16,7 +16,7 @@ func (p *play) lend() {
 	promise := stint.NewPromise[int]()
 	a.waits = promise
 	a.orders <- func(ctx context.Context) { _, _ = promise.Future().Wait(ctx) }
-	p.m.lend(a.piece)
+	p.m.suspend(a.piece)
 }
 
 // resolve settles a promise that a function waits for.
@@ -54,7 +54,7 @@ func (p *play) await() {
 	a.parent, a.await, a.weight, a.view = parent.piece, true, 1, a.view.Weight(1) // see isAwaited
 	parent.orders <- a.begin
 	if p.m.arrive(a.piece); a.piece.state != over {
-		p.m.lend(parent.piece)
+		p.m.suspend(parent.piece)
 	}
 }
 
