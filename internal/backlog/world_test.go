@@ -347,8 +347,8 @@ func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
 func (w *world) drain() {
 	w.cfg.Max, w.cfg.PerKey, w.cfg.KeyLimits = max(w.cfg.Max, w.heaviest(), 1), 0, nil
 	w.fast.SetMax(w.cfg.Max)
+	clear(w.cfg.SharedLimits) // before SetLimits reviews the keys: a shared limit holds where no other does
 	w.fast.Keys().SetLimits(0, nil)
-	clear(w.cfg.SharedLimits)
 	for _, key := range keys {
 		w.fast.Keys().Unblock(key, ^backlog.Cause(0))
 		delete(w.slow.blocked, key)
