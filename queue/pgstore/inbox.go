@@ -93,8 +93,8 @@ func accepted(log *slog.Logger, err error, key string) {
 }
 
 // submissions accepts tasks. It looks at all submissions, because any number of the first ones
-// may wait for room in a queue that is full; of these it tries one for each queue, and the others
-// if that one was accepted.
+// may wait for room in a full queue. For each full queue it tries the oldest waiting submission,
+// and the later ones if the oldest was accepted.
 func (b *inbox) submissions(ctx context.Context) {
 	present, after := make(map[string]bool), ""
 	full, tried := make(map[string]bool), make(map[string]bool) // by queue

@@ -53,9 +53,9 @@ func (m *Machine) keys(from string, limit int) (keys []string, err error) {
 }
 
 const (
-	// inboxStep limits the rows of transactions that one step accepts, inboxTasks the tasks
-	// from which on no further row is accepted with them, and inboxBytes the size of values from
-	// which on no further one is read.
+	// A step accepts at most inboxStep rows of transactions. It reads no further row when those
+	// that it has read have inboxBytes, and accepts no further row when those that it accepts have
+	// inboxTasks tasks.
 	inboxStep  = 200
 	inboxTasks = queue.MaxSubmit
 	inboxBytes = 1 << 20

@@ -75,9 +75,9 @@ func (r *savedRates) load() error {
 	return err
 }
 
-// opened applies the rows. It is called by the first call, which may be earlier than the end of
-// the process before, if the clock of that one was ahead: then no more than a whole burst counts
-// as spent.
+// opened applies the rows. The first call of the machine calls it. If the clock of the former
+// process was ahead, the time of that call may be before the former process ended: then no more
+// than a whole burst counts as spent.
 func (r *savedRates) opened() {
 	for _, s := range r.loaded {
 		if q := r.queues.get(s.queue); s.key == "" {
