@@ -11,19 +11,24 @@ const (
 
 	// sweepPiece is how many keys [Keys.Sweep] looks at in one call.
 	sweepPiece = 256
+
+	// fewKeys is up to how many keys only sweeps drop those that are full. Most keys that
+	// are used again and again are full each time, and would be dropped and added each time.
+	fewKeys = 1024
 )
 
 // table has the keys that are known: those that are not full or have waiters,
 // and some that have become full since the latest sweep.
 //
-// Adding a key looks at two others and drops those that are full, so there are at
-// most about twice as many keys as are needed. A sweep, for which the owner of the lock
-// needs a timer, drops those that are left when no new keys come.
+// With more than fewKeys of them, adding a key looks at two others and drops those that are
+// full, so there are at most about twice as many keys as are needed. A sweep, for which the
+// owner of the lock needs a timer, drops those that are left when no new keys come.
 type table struct {
 	keys  map[string]*key
 	peak  int // see shrink.Delete
 	order []*key
-	hand  int // the place in order of the one to look at next
+	hand  int  // the place in order of the one to look at next
+	spare *key // the latest that was dropped, or nil
 
 	sweepAt  int64 // when a sweep is due, or Never
 	sweptAt  int64 // when the latest began
@@ -41,12 +46,15 @@ func (k *Keys) remember(known *key, name string) *key {
 		t.keys = map[string]*key{}
 	}
 	for range 2 {
-		if !t.sweeping && len(t.order) > 0 {
+		if !t.sweeping && len(t.order) > fewKeys {
 			t.hand %= len(t.order)
 			k.look(k.now)
 		}
 	}
-	known = &key{name: name}
+	if known, t.spare = t.spare, nil; known == nil {
+		known = new(key)
+	}
+	known.name = name
 	t.keys[name] = known
 	t.order = append(t.order, known)
 	return known
@@ -61,14 +69,18 @@ func (k *Keys) look(now int64) {
 		t.hand++
 		return
 	}
-	if full := k.fullAt(known); full > now {
-		t.next = min(t.next, full)
+	if k.curve.earned(now) < known.spent+k.curve.capacity {
+		if t.sweeping {
+			t.next = min(t.next, k.fullAt(known))
+		}
 		t.hand++
 		return
 	}
 	t.order[t.hand] = t.order[len(t.order)-1]
 	t.order = shrink.Pop(t.order)
 	shrink.Delete(&t.keys, &t.peak, known.name)
+	*known = key{}
+	t.spare = known
 }
 
 // note makes a sweep due when a key will be full, or at the first time after that at which
