@@ -9,5 +9,6 @@ func contractKinds() []kind { return kinds[:1] }
 
 const (
 	manyHosts  = 1000 // that are simulated at most
-	manyRounds = 12   // of deaths, with few hosts and many groups
+	manyGroups = 30
+	manyRounds = 12 // of deaths, with few hosts and many groups
 )

@@ -8,6 +8,7 @@ func contractKinds() []kind { return kinds[1:] }
 
 // The simulation is smaller: the race detector needs minutes for 1,000 hosts.
 const (
-	manyHosts  = 200
+	manyHosts  = 100
+	manyGroups = 10
 	manyRounds = 3
 )

@@ -241,7 +241,7 @@ func (s *sim) watch(d time.Duration, vacant map[*simDB]time.Duration) {
 func TestC11_SimulatedHosts(t *testing.T) {
 	for _, c := range []struct{ hosts, groups, rounds int }{
 		{hosts: manyHosts, groups: 4, rounds: 5},
-		{hosts: 20, groups: 30, rounds: manyRounds},
+		{hosts: 20, groups: manyGroups, rounds: manyRounds},
 		{hosts: 3, groups: 20, rounds: 6},
 	} {
 		t.Run(fmt.Sprintf("%d hosts, %d groups", c.hosts, c.groups), func(t *testing.T) {
