@@ -341,6 +341,13 @@ func TestE4_UploadRefuses(t *testing.T) {
 		{[]string{"--to", r.to[1], "-"}, "standard input has no name", 125},
 		{[]string{"--to", r.to[1], "a", "--chunk", "x"}, "--chunk", 125},
 		{[]string{"--to", r.to[1], "a", "--lanes", "99"}, "--lanes 1 to 16", 125},
+		{[]string{"--to", r.to[1], "a", "--retries", "-1"}, "--retries -1: give a number from 0 to", 125},
+		{
+			[]string{"--to", r.to[1], "a", "--retries", "9223372036854775807"},
+			"--retries 9223372036854775807: give a number from 0 to 1000000000", 125,
+		},
+		{[]string{"--to", r.to[1], "a", "--tier", "idler"}, `--tier: unknown priority "idler": use lowest`, 125},
+		{[]string{"--to", r.to[1], "--from", "nowhere"}, "--from: open nowhere: no such file or directory", 125},
 		{[]string{"--to", r.to[1], "a", "--rate", "0"}, "--rate 0 lets no byte pass: give more, as in 5MiB/s, or", 125},
 		{[]string{"--to", r.to[1], "a", "--rate", "1TiB/s"}, "a token is a byte: write it as in 5MiB/s, up to 16GiB/s", 125},
 		{[]string{"--to", r.to[1], "a"}, "; give credentials: --token-file", 1},

@@ -67,10 +67,10 @@ func (f *runFlags) check(words int) error {
 	add(f.null && f.delimiter != `\n`, "-0 and -d both say what ends an input: use one")
 	add(f.lookahead < 1, fmt.Sprintf("--lookahead is %d, must be at least 1", f.lookahead))
 	for name, n := range map[string]int{
-		"max-args": f.max, "key-jobs": f.keyJobs, "retries": f.retries,
+		"max-args": f.max, "key-jobs": f.keyJobs, "retry-delay": int(f.retryDelay),
 		"delay": int(f.delay), "timeout": int(f.timeout), "kill-after": int(f.killAfter),
 	} {
-		add(n < 0, fmt.Sprintf("--%s is negative", name))
+		add(n < 0, fmt.Sprintf("--%s is negative: give 0 or more", name))
 	}
 	return errors.Join(problems...)
 }
@@ -104,7 +104,9 @@ func (f *runFlags) limits(r *runner) (err error) {
 	r.cfg.Rate, errs[1] = f.startRate()
 	if f.memfree != "" {
 		var least int64
-		least, errs[2] = gate.ParseSize(f.memfree)
+		if least, errs[2] = gate.ParseSize(f.memfree); errs[2] != nil {
+			errs[2] = fmt.Errorf("--memfree: %w", errs[2])
+		}
 		r.cfg.Gates = append(r.cfg.Gates, gate.Memory(least, gate.ReadMemory))
 	}
 	if f.shared != "" {
@@ -166,16 +168,15 @@ func mostJobs() int {
 }
 
 // failures sets what happens to jobs that fail or take too long.
-func (f *runFlags) failures(r *runner) (err error) {
+func (f *runFlags) failures(r *runner) error {
+	var errs [2]error
 	r.cfg.Timeout, r.cfg.KillAfter = f.timeout, f.killAfter
 	// Jobs that fail together, because a server is down, should not all retry together,
 	// so the delays are random.
-	r.cfg.Retry = retry.Policy{Attempts: f.retries + 1, Base: f.retryDelay, Jitter: retry.Decorrelated}
-	if err := r.cfg.Retry.Validate(); err != nil && f.retries >= 0 {
-		return fmt.Errorf("--retry-delay: %w", err)
-	}
-	r.cfg.Halt, err = halt.Parse(f.halt)
-	return err
+	r.cfg.Retry = retry.Policy{Base: f.retryDelay, Jitter: retry.Decorrelated}
+	r.cfg.Retry.Attempts, errs[0] = attempts(f.retries)
+	r.cfg.Halt, errs[1] = halt.Parse(f.halt)
+	return errors.Join(errs[:]...)
 }
 
 // logConfig returns how to open the job log.
@@ -223,7 +224,7 @@ func (f *runFlags) checkTmpdir(spool *output.Spool) error {
 		err = fmt.Errorf("%s is not a directory", f.tmpdir)
 	}
 	if err != nil {
-		return fmt.Errorf("--tmpdir: %w", err)
+		return fmt.Errorf("--tmpdir: %w; name a directory in which this user may write", err)
 	}
 	return spool.Check()
 }

@@ -69,7 +69,7 @@ func (f *editFlags) edit(cmd *cobra.Command) (*queue.Edit, error) {
 	var errs [4]error
 	if given("tier") {
 		var tier stint.Priority
-		tier, errs[0] = stint.ParsePriority(f.tier)
+		tier, errs[0] = parseTier("tier", f.tier)
 		edit.Tier = &tier
 	}
 	if given("key") {
@@ -79,7 +79,7 @@ func (f *editFlags) edit(cmd *cobra.Command) (*queue.Edit, error) {
 	case given("at") && given("delay"):
 		errs[1] = errors.New("--at and --delay both set the start time: use one of them")
 	case f.delay < 0:
-		errs[1] = errors.New("--delay must not be negative")
+		errs[1] = errors.New("--delay is negative: give 0 or more")
 	case given("delay"):
 		edit.RunAt = new(clock.Now().Add(f.delay))
 	case given("at"):

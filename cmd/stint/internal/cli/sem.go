@@ -101,10 +101,10 @@ func (f *semFlags) check(args []string) error {
 		errs[1] = errors.New("--max 0 would let nothing run: give 1 or more, or leave it out")
 	}
 	if f.tier != "" {
-		f.priority, errs[2] = stint.ParsePriority(f.tier)
+		f.priority, errs[2] = parseTier("priority", f.tier)
 	}
 	if f.wait < 0 {
-		errs[3] = errors.New("--wait is negative")
+		errs[3] = errors.New("--wait is negative: give 0 or more")
 	}
 	if f.waitSet && f.try {
 		errs[4] = errors.New("--try does not wait, and --wait does: use one of them")

@@ -182,7 +182,7 @@ func bytesPerSecond(flag, text string) (float64, error) {
 func parseSize(flag, text string) (int64, error) {
 	size, err := gate.ParseSize(text)
 	if err == nil && size == 0 {
-		err = fmt.Errorf("%s is not above 0", text)
+		return 0, fmt.Errorf("--%s %s: give more than 0, as in 500M", flag, text)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("--%s: %w", flag, err)

@@ -39,7 +39,7 @@ func (f *runFlags) stream(r *runner, name string) (*os.File, error) {
 	}
 	var err error
 	if r.input, err = os.Open(name); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("inputs: %w", err)
 	}
 	return r.input, refuseDir(r.input, name)
 }
@@ -88,7 +88,9 @@ func (f *runFlags) readList(r *runner, name string, linked bool) (values []strin
 	var file *os.File
 	if name == "-" {
 		file, err = r.standardInput(f.dryRun)
-	} else if file, err = os.Open(name); err == nil {
+	} else if file, err = os.Open(name); err != nil {
+		err = fmt.Errorf("inputs: %w", err)
+	} else {
 		defer func() { _ = file.Close() }() // never written to
 		err = refuseDir(file, name)
 	}

@@ -35,7 +35,10 @@ const storeCopyExamples = `  stint store copy ./stint-data postgres://db.example
 
 func newStore(s *streams) *cobra.Command {
 	var fromGroup, toGroup string
-	cmd := &cobra.Command{Use: "store", Short: "Move tasks between a directory, PostgreSQL and Redis"}
+	cmd := &cobra.Command{
+		Use: "store", Short: "Move tasks between a directory, PostgreSQL and Redis",
+		Args: aCommand, RunE: help, DisableFlagsInUseLine: true, SuggestionsMinimumDistance: 2,
+	}
 	copies := &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy all tasks to another store, and close the first", Long: storeCopyLong,
 		Example: storeCopyExamples, Args: twoStores,

@@ -221,12 +221,12 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 			UniqueFor: f.uniqueFor,
 		},
 	}
-	var errs [4]error
+	var errs [5]error
 	if f.tier != "" {
-		spec.Tier, errs[0] = stint.ParsePriority(f.tier)
+		spec.Tier, errs[0] = parseTier("tier", f.tier)
 	}
 	if f.retriesSet || f.kind == serve.Kind { // repeating a command may do harm
-		spec.MaxAttempts = f.retries + 1
+		spec.MaxAttempts, errs[4] = attempts(f.retries)
 	}
 	spec.RunAt, errs[1] = timeOf("--at", f.at)
 	if f.delay > 0 {
@@ -237,10 +237,30 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 	}
 	spec.Deadline, errs[2] = timeOf("--deadline", f.deadline)
 	errs[2] = cmp.Or(errs[2], past(spec.Deadline))
-	if f.delay < 0 || f.timeout < 0 || f.retries < 0 || f.uniqueFor < 0 {
-		errs[3] = errors.New("--delay, --timeout, --retries and --unique-for are not negative")
+	if f.delay < 0 || f.timeout < 0 || f.uniqueFor < 0 {
+		errs[3] = errors.New("--delay, --timeout and --unique-for are not negative: give 0 or more")
 	}
 	return spec, errors.Join(errs[:]...)
+}
+
+// parseTier parses the tier of a flag.
+func parseTier(flag, text string) (stint.Priority, error) {
+	tier, err := stint.ParsePriority(text)
+	if err != nil {
+		return 0, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return tier, nil
+}
+
+// retriesMax is the highest number of --retries.
+const retriesMax = 1_000_000_000
+
+// attempts returns the number of attempts of --retries.
+func attempts(retries int) (int, error) {
+	if retries < 0 || retries > retriesMax {
+		return 0, fmt.Errorf("--retries %d: give a number from 0 to %d", retries, retriesMax)
+	}
+	return retries + 1, nil
 }
 
 // past returns an error if a deadline has passed: the task would be dead at once.

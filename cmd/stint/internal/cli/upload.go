@@ -184,7 +184,7 @@ func (f *uploadFlags) run(args []string) error {
 
 // config turns the flags and arguments into uploads. It reports every problem that it finds.
 func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
-	var errs [8]error
+	var errs [9]error
 	var chunk int64 // 0 is the default
 	if f.chunk != "" {
 		chunk, errs[0] = parseSize("chunk", f.chunk)
@@ -196,12 +196,13 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	if f.to == "" {
 		errs[2] = errors.New("say where to: --to URL")
 	}
-	if f.jobs < 1 || f.lanes < 1 || f.lanes > transfer.MaxLanes || f.retries < 0 {
-		errs[3] = fmt.Errorf("-j is 1 or more, --lanes 1 to %d, and --retries 0 or more", transfer.MaxLanes)
+	if f.jobs < 1 || f.lanes < 1 || f.lanes > transfer.MaxLanes {
+		errs[3] = fmt.Errorf("-j is 1 or more, and --lanes 1 to %d", transfer.MaxLanes)
 	}
-	cfg.Options = queue.Options{Key: f.key, MaxAttempts: f.retries + 1}
+	cfg.Options.Key = f.key
+	cfg.Options.MaxAttempts, errs[8] = attempts(f.retries)
 	if f.tier != "" {
-		cfg.Options.Tier, errs[4] = stint.ParsePriority(f.tier)
+		cfg.Options.Tier, errs[4] = parseTier("tier", f.tier)
 	}
 	cfg.Again = f.again
 	cfg.Show, errs[5] = f.show()
@@ -337,7 +338,7 @@ func (f *uploadFlags) listed() (lines []string, err error) {
 	default:
 		file, err := os.Open(f.from)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--from: %w", err)
 		}
 		defer func() { _ = file.Close() }() // only read
 		r = file

@@ -71,7 +71,7 @@ type Log struct {
 func Open(path string, cfg Config) (*Log, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("open job log: %w", err)
+		return nil, fmt.Errorf("job log: %w; name another file with --joblog", err)
 	}
 	l := &Log{
 		file: file, before: cfg.Before, syncDir: cfg.SyncDir,
@@ -268,7 +268,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-var errNotFile = errors.New("not a regular file, which it must be to be resumed from")
+var errNotFile = errors.New("not a regular file, which it must be to be resumed from; name another file with --joblog")
 
 var errClosed = errors.New("job log is closed")
 
