@@ -12,6 +12,7 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
 	"github.com/stintgo/stint/queue/queuetest"
 	"github.com/stintgo/stint/retry"
 )
@@ -106,6 +107,29 @@ func TestDrain_LeavesWhatStays(t *testing.T) {
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %s to find that nothing goes on", took)
 		}
+	})
+}
+
+// damagedStore says of each task that its row cannot be read.
+type damagedStore struct{ queue.Store }
+
+func (damagedStore) Explain(context.Context, time.Time, queue.ID) ([]queue.Reason, error) {
+	return []queue.Reason{{Reason: stint.Reason{Code: stint.Code(queue.HoldDamaged)}, What: "checksum"}}, nil
+}
+
+// Drain does not wait for tasks whose rows cannot be read.
+func TestDrain_LeavesDamagedTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New(memstore.Config{})
+		defer store.Close()
+		q := queuetest.On(t, damagedStore{store}, queue.Config{})
+		queue.Kind[any]("k").Handle(q, nothing)
+		if err := q.PauseQueue(t.Context(), "default", queue.Pause{}); err != nil {
+			t.Fatal(err)
+		}
+		id := submit(t, q, "k", queue.Options{})
+		queuetest.Drain(t, q)
+		queuetest.Want(t, q, id, queue.Held)
 	})
 }
 

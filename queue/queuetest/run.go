@@ -150,12 +150,13 @@ func goesOn(tb testing.TB, q *queue.Queue, task *queue.Task) bool {
 	}
 }
 
-// lasts reports whether a reason stays until an operator, another task or a new handler
-// removes it.
+// lasts reports whether a reason stays until an operator, another task, a new handler or a
+// repair of the store removes it.
 func lasts(r queue.Reason) bool {
 	switch r.Code {
 	case queue.CodeNoWorker, queue.CodeTaskPaused, stint.Code(queue.HoldQueuePaused),
-		stint.Code(queue.HoldDependency), stint.Code(queue.HoldGroup), stint.Code(queue.HoldKey):
+		stint.Code(queue.HoldDependency), stint.Code(queue.HoldGroup), stint.Code(queue.HoldKey),
+		stint.Code(queue.HoldKeyTotal), stint.Code(queue.HoldSuspect), stint.Code(queue.HoldDamaged):
 		return true
 	default:
 		return false
