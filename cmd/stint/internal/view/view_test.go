@@ -3,6 +3,11 @@ package view_test
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,10 +139,52 @@ func TestReason(t *testing.T) {
 			},
 			"other entries go first: 1 of tier highest, 5 of tier normal (estimated: 30.0s)",
 		},
-		{queue.Reason{Reason: stint.Reason{Code: "new"}, What: "x"}, "new x"},
+		{
+			queue.Reason{Reason: stint.Reason{Code: "new"}, What: "x"},
+			`it waits for a reason that this version of stint does not know: "new" (x)`,
+		},
+		{
+			queue.Reason{Reason: stint.Reason{Code: "n\x1bew"}},
+			`it waits for a reason that this version of stint does not know: "n\x1bew"`,
+		},
 	} {
 		if got := view.Reason(&row.reason, noon); got != row.want {
 			t.Errorf("%s:\n%s, want\n%s", row.reason.Code, got, row.want)
+		}
+	}
+}
+
+// Each code that package queue declares, and each code of package stint that a store reports, has a
+// sentence of its own.
+func TestReason_OfEachCode(t *testing.T) {
+	codes := []stint.Code{
+		stint.CodeMax, stint.CodeCap, stint.CodeKey, stint.CodeRate, stint.CodeBehind, stint.CodePaused,
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../../queue/why.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			literal, ok := spec.Values[0].(*ast.BasicLit)
+			if !ok {
+				t.Fatalf("the value of %s is not a literal", spec.Names[0])
+			}
+			code, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes = append(codes, stint.Code(code))
+		}
+		return true
+	})
+	if !slices.Contains(codes, stint.Code(queue.HoldDamaged)) || !slices.Contains(codes, queue.CodeTotal) {
+		t.Fatalf("codes are missing: %q", codes)
+	}
+	for _, code := range codes {
+		got := view.Reason(&queue.Reason{Reason: stint.Reason{Code: code}}, noon)
+		if strings.Contains(got, "does not know") || !strings.Contains(got, " ") {
+			t.Errorf("%s has no sentence of its own: %s", code, got)
 		}
 	}
 }

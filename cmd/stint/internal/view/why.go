@@ -21,7 +21,7 @@ func Reason(r *queue.Reason, now time.Time) string {
 }
 
 func reason(r *queue.Reason, now time.Time) string {
-	switch code := r.Code; code {
+	switch r.Code {
 	case queue.CodeTaskPaused:
 		return "it was paused" + by(r, now) + ": stint resume with its ID lets it start"
 	case stint.Code(queue.HoldQueuePaused), stint.CodePaused:
@@ -64,8 +64,17 @@ func reason(r *queue.Reason, now time.Time) string {
 	case stint.CodeBehind:
 		return behind(r)
 	default:
-		return fmt.Sprintf("%s %s", code, Plain(r.What))
+		return unknown(r)
 	}
+}
+
+// unknown is the sentence for a code of a server that is newer than this program.
+func unknown(r *queue.Reason) string {
+	text := fmt.Sprintf("it waits for a reason that this version of stint does not know: %q", r.Code)
+	if r.What != "" {
+		text += " (" + Plain(r.What) + ")"
+	}
+	return text
 }
 
 // limitBy says what has set a limit, and when.
