@@ -21,7 +21,7 @@ func (b *Backlog[T]) Closed(running int) uint8 {
 	case guarded:
 		return 1<<Tiers - 1
 	default:
-		return b.order.eligible | (1<<e.line.tier - 1)
+		return b.order.eligible | (1<<e.queue.tier - 1)
 	}
 }
 

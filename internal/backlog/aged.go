@@ -2,7 +2,7 @@ package backlog
 
 import "github.com/stintgo/stint/internal/shrink"
 
-// aged is the entries of a line that came back when younger ones were queued
+// aged is the entries of a queue that came back when younger ones were queued
 // already: a binary min-heap by ticket, of entries that know their place.
 type aged[T any] []*Entry[T]
 

@@ -17,9 +17,9 @@
 // # Classes
 //
 // A taker may take only some kinds of entries. Each kind is a class, a small
-// number; in a flow, every class has a line of its own. [Backlog.PeekOf] considers
-// the lines of some classes, [Backlog.Peek] all. Turns are still shared between
-// keys: a start is charged to its flow, and no line of that flow starts its next
+// number; in a flow, every class has a queue of its own. [Backlog.PeekOf] considers
+// the queues of some classes, [Backlog.Peek] all. Turns are still shared between
+// keys: a start is charged to its flow, and no queue of that flow starts its next
 // entry at an earlier virtual time than that at which the start ends. What is
 // only queued in one class is not charged to another. If it were, a key would be
 // charged in one class for entries of another that have not started, and virtual
@@ -31,9 +31,9 @@
 //
 // # Age
 //
-// A line is a FIFO by ticket, the order of arrival. An entry that comes back with
+// A queue is a FIFO by ticket, the order of arrival. An entry that comes back with
 // the ticket that it had, such as a task to be tried again, goes before all younger
-// ones of its line; those that came back go in the order of their tickets, too.
+// ones of its queue; those that came back go in the order of their tickets, too.
 // In the order between keys it counts as queued when it came back.
 //
 // # Caps
@@ -67,13 +67,13 @@
 //
 // Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
 // or none, and O(log k) in a tier where k keys wait; for an entry that has come
-// back, O(log n) more if n of its line have. PeekOf costs O(1) for each class
+// back, O(log n) more if n of its queue have. PeekOf costs O(1) for each class
 // that is taken, and for each that the key has entries of whose turn it is. A
-// start puts the lines of its key in other classes out of date; each of them
+// start puts the queues of its key in other classes out of date; each of them
 // costs O(log k) more when it comes to the front. Nothing scans: entries of
 // classes that are not taken are not looked at, and a key at its limit is set
 // aside until one of its own finishes, a blocked one until it is unblocked, at
-// O(log k) for each of its lines.
+// O(log k) for each of its queues.
 //
 // Memory follows what waits: maps and heaps are copied when they have fallen to a
 // quarter of their peak, at O(1) for each removal, amortized.
@@ -81,7 +81,7 @@
 // # Parts
 //
 //   - order: what waits and which of it may start, without limits (order.go; tier.go, flow.go,
-//     line.go, lines.go, aged.go and class.go have its parts);
+//     queue.go, queues.go, aged.go and class.go have its parts);
 //   - [Keys]: counts, limits and blocking by key (keys.go, key.go);
 //   - slots: the maximum and the caps (config.go);
 //   - guard: the starvation guard's turns (guard.go);
@@ -146,7 +146,7 @@ type Arrival struct {
 // if e is queued. Pushing in the order of tickets costs O(1), but for the order between
 // keys; an entry that goes before others costs O(log n) where n have come back.
 func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
-	if e.line != nil {
+	if e.queue != nil {
 		panic("backlog: entry is queued already")
 	}
 	c, t := b.order.class(a.Class), &b.order.tiers[a.Tier]
@@ -163,11 +163,11 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 	}
 	b.ticket = max(b.ticket, a.Ticket)
 	e.ticket, e.weight = a.Ticket, int32(a.Weight)
-	l := f.line(c)
-	if l.tail == nil || a.Ticket > l.tail.ticket {
-		l.append(e, t.virtual)
+	q := f.queue(c)
+	if q.tail == nil || a.Ticket > q.tail.ticket {
+		q.append(e, t.virtual)
 	} else {
-		l.comeBack(e, t.virtual)
+		q.comeBack(e, t.virtual)
 	}
 	f.queued++
 	t.queued++
@@ -175,10 +175,10 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 	if b.keys.count(f.key, 1) {
 		return
 	}
-	if l.n == 1 {
-		b.order.enter(l)
-	} else if e == l.first() {
-		b.order.settle(l)
+	if q.n == 1 {
+		b.order.enter(q)
+	} else if e == q.first() {
+		b.order.settle(q)
 	}
 }
 
@@ -223,9 +223,9 @@ func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T],
 // Start takes e, which Peek returned, out of the backlog: it runs now. That
 // ends the turn.
 func (b *Backlog[T]) Start(e *Entry[T]) {
-	l := e.line
-	k := l.flow.key
-	b.order.tiers[l.tier].pass(l.flow.start(e), e.weight)
+	q := e.queue
+	k := q.flow.key
+	b.order.tiers[q.tier].pass(q.flow.start(e), e.weight)
 	if k != nil {
 		k.running++ // first, or unlink forgets a key with nothing left
 	}
@@ -257,25 +257,25 @@ func (b *Backlog[T]) PassOf(running int, classes []int) {
 // Remove takes a queued entry out without running it and reports whether it
 // was queued.
 func (b *Backlog[T]) Remove(e *Entry[T]) bool {
-	if e.line == nil {
+	if e.queue == nil {
 		return false
 	}
 	b.unlink(e)
 	return true
 }
 
-// unlink takes e out of its line and gives the line its new place.
+// unlink takes e out of its queue and gives the queue its new place.
 func (b *Backlog[T]) unlink(e *Entry[T]) {
-	l := e.line
-	t := &b.order.tiers[l.tier]
-	first := e == l.first()
-	l.remove(e)
-	l.flow.queued--
+	q := e.queue
+	t := &b.order.tiers[q.tier]
+	first := e == q.first()
+	q.remove(e)
+	q.flow.queued--
 	t.queued--
 	b.order.queued--
-	b.keys.count(l.flow.key, -1)
+	b.keys.count(q.flow.key, -1)
 	if first {
-		b.order.settle(l)
+		b.order.settle(q)
 		if len(t.rest) > 0 {
 			b.keys.expire(t)
 		}
@@ -295,7 +295,7 @@ func (b *Backlog[T]) LenTier(tier int) int { return b.order.tiers[tier].len() }
 // is linear in their number.
 func (b *Backlog[T]) Entries() []*Entry[T] {
 	all := make([]*Entry[T], 0, b.order.queued)
-	collect := func(l *line[T]) { all = l.appendTo(all) }
+	collect := func(q *queue[T]) { all = q.appendTo(all) }
 	for i := range b.order.tiers {
 		b.order.tiers[i].plain.each(collect)
 	}

@@ -158,8 +158,8 @@ func TestA5_KeysShareByWeight(t *testing.T) {
 	}
 }
 
-// A key that queues one entry at a time must not heartbeat one that has a backlog:
-// it would if it were forgotten whenever its line runs empty.
+// A key that queues one entry at a time must not overtake one that has a backlog:
+// it would if it were forgotten whenever its queue runs empty.
 func TestA5_OneAtATimeDoesNotStarveABacklog(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	fill(b, 3, "backlogged", 1000)
@@ -300,7 +300,7 @@ func TestWhy_Reserved(t *testing.T) {
 	}
 }
 
-func TestWhy_PlaceInALongLine(t *testing.T) {
+func TestWhy_PlaceInALongQueue(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	const n = 50_000
 	entries := make([]backlog.Entry[int], n)

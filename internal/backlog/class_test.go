@@ -209,7 +209,7 @@ func TestA5_KeyIsRememberedForEachOfItsClasses(t *testing.T) {
 		b.Push(&entries[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1})
 	}
 	b.Push(&second, backlog.Arrival{Tier: 3, Key: "k", Class: 1, Weight: 1})
-	for i := range entries { // those that are not the last of their line stay charged
+	for i := range entries { // those that are not the last of their queue stay charged
 		b.Remove(&entries[i])
 	}
 	b.Remove(&second) // it was charged for nothing

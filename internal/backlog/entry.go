@@ -7,16 +7,16 @@ type Entry[T any] struct {
 	// Value is the caller's; the backlog does not read it.
 	Value T
 
-	next, prev *Entry[T] // in its line
-	line       *line[T]  // nil while it is not queued
+	next, prev *Entry[T] // in its queue
+	queue      *queue[T] // nil while it is not queued
 	tag        uint64    // virtual start time within its tier
 	ticket     uint64    // order of arrival; breaks ties between tags
 	weight     int32
-	place      int32 // among the aged of its line, from 1; 0 in its FIFO
+	place      int32 // among the aged of its queue, from 1; 0 in its FIFO
 }
 
 // Queued reports whether the entry is in a backlog.
-func (e *Entry[T]) Queued() bool { return e.line != nil }
+func (e *Entry[T]) Queued() bool { return e.queue != nil }
 
 // Weight is the number of slots that the entry was pushed with.
 func (e *Entry[T]) Weight() int { return int(e.weight) }
@@ -29,14 +29,14 @@ func (e *Entry[T]) Ticket() uint64 { return e.ticket }
 func (e *Entry[T]) SetTicket(ticket uint64) { e.ticket = ticket }
 
 // Tier is the tier of a queued entry.
-func (e *Entry[T]) Tier() int { return int(e.line.tier) }
+func (e *Entry[T]) Tier() int { return int(e.queue.tier) }
 
 // Class is the class of a queued entry.
-func (e *Entry[T]) Class() int { return e.line.class.number }
+func (e *Entry[T]) Class() int { return e.queue.class.number }
 
 // Key is the key of a queued entry, empty for none.
 func (e *Entry[T]) Key() string {
-	if k := e.line.flow.key; k != nil {
+	if k := e.queue.flow.key; k != nil {
 		return k.name
 	}
 	return ""
@@ -45,6 +45,6 @@ func (e *Entry[T]) Key() string {
 // Aside reports whether a queued entry may not start because its key is at its
 // limit or blocked.
 func (e *Entry[T]) Aside() bool {
-	k := e.line.flow.key
+	k := e.queue.flow.key
 	return k != nil && k.aside
 }

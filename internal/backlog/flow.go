@@ -6,20 +6,20 @@ import (
 )
 
 // flow is the queued entries of one key in one tier, or of that tier's entries
-// without a key. Turns are shared between flows. A flow has a line for each class of
+// without a key. Turns are shared between flows. A flow has a queue for each class of
 // which it has had entries.
 type flow[T any] struct {
-	own    line[T]    // its first, so that a flow of one class is one object
-	more   []*line[T] // those of other classes, ascending
-	key    *key[T]    // nil for the entries without a key
-	next   *flow[T]   // of the same key, in another tier
-	floor  uint64     // virtual time at which its last start ends; none starts before
-	until  uint64     // virtual time to which it must be remembered when it is empty
-	share  uint32     // the key's
-	cost   uint32     // virtual time that one slot takes: unit over the key's share
+	own    queue[T]    // its first, so that a flow of one class is one object
+	more   []*queue[T] // those of other classes, ascending
+	key    *key[T]     // nil for the entries without a key
+	next   *flow[T]    // of the same key, in another tier
+	floor  uint64      // virtual time at which its last start ends; none starts before
+	until  uint64      // virtual time to which it must be remembered when it is empty
+	share  uint32      // the key's
+	cost   uint32      // virtual time that one slot takes: unit over the key's share
 	queued int32
 	run    bool  // one entry represents all of its pieces, see [Run]
-	open   int32 // lines in order
+	open   int32 // queues in order
 }
 
 // init makes f a flow of a tier whose first entry is of a class.
@@ -28,30 +28,30 @@ func (f *flow[T]) init(k *key[T], tier int8, c *class[T], share uint32) {
 	f.own.flow, f.own.class, f.own.tier, f.own.pos = f, c, tier, nowhere
 }
 
-// line returns the line of a class, made if there is none.
-func (f *flow[T]) line(c *class[T]) *line[T] {
+// queue returns the queue of a class, made if there is none.
+func (f *flow[T]) queue(c *class[T]) *queue[T] {
 	if f.own.class == c {
 		return &f.own
 	}
 	return f.other(c)
 }
 
-func (f *flow[T]) other(c *class[T]) *line[T] {
-	i, ok := slices.BinarySearchFunc(f.more, c.number, func(l *line[T], number int) int {
-		return cmp.Compare(l.class.number, number)
+func (f *flow[T]) other(c *class[T]) *queue[T] {
+	i, ok := slices.BinarySearchFunc(f.more, c.number, func(q *queue[T], number int) int {
+		return cmp.Compare(q.class.number, number)
 	})
 	if !ok {
-		l := &line[T]{flow: f, tier: f.own.tier, class: c, pos: nowhere}
-		f.more = slices.Insert(f.more, i, l)
+		q := &queue[T]{flow: f, tier: f.own.tier, class: c, pos: nowhere}
+		f.more = slices.Insert(f.more, i, q)
 	}
 	return f.more[i]
 }
 
-// each calls do with every line.
-func (f *flow[T]) each(do func(*line[T])) {
+// each calls do with every queue.
+func (f *flow[T]) each(do func(*queue[T])) {
 	do(&f.own)
-	for _, l := range f.more {
-		do(l)
+	for _, q := range f.more {
+		do(q)
 	}
 }
 

@@ -10,7 +10,7 @@ type key[T any] struct {
 	running int32
 	queued  int32
 	blocked Cause
-	aside   bool // its lines are out of the order: it is blocked or at its limit
+	aside   bool // its queues are out of the order: it is blocked or at its limit
 }
 
 // flow returns the flow of the key in a tier, nil if there is none.

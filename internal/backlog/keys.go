@@ -169,8 +169,8 @@ func (s *Keys[T]) QueuedIn(name string, classes []int) (queued bool) {
 		return false
 	}
 	for f := k.flows; f != nil; f = f.next {
-		f.each(func(l *line[T]) {
-			queued = queued || l.n > 0 && slices.Contains(classes, l.class.number)
+		f.each(func(q *queue[T]) {
+			queued = queued || q.n > 0 && slices.Contains(classes, q.class.number)
 		})
 	}
 	return queued
@@ -258,8 +258,8 @@ func (s *Keys[T]) review(k *key[T]) {
 // passed.
 func (s *Keys[T]) expire(t *tier[T]) {
 	if t.queued == 0 { // the tier starts afresh: see emptied
-		for _, l := range t.rest {
-			s.forgetFlow(l.flow)
+		for _, q := range t.rest {
+			s.forgetFlow(q.flow)
 		}
 		t.rest = shrink.Clear(t.rest)
 		return

@@ -70,7 +70,7 @@ func pushAndLetGo(b *backlog.Backlog[int], n int, gone func(*backlog.Backlog[int
 	gone(b, entries)
 }
 
-// Entries that came back to one line leave their room while it still has one.
+// Entries that came back to one queue leave their room while it still has one.
 func TestA5_EntriesThatCameBackLeaveNoMemory(t *testing.T) {
 	const n, most = 200_000, 1 << 20 // bytes
 	b := backlog.New[int](backlog.Config{Max: 4})

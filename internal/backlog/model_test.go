@@ -18,13 +18,13 @@ type model struct {
 	blocked map[string]backlog.Cause
 	turn    int
 	virtual [backlog.Tiers]uint64
-	ends    map[lineName]uint64 // when the last entry of a line ends in virtual time
-	floors  map[flowName]uint64 // when the last start of a flow ends in virtual time
-	aside   map[flowName]bool   // flows that were set aside while they had entries
+	ends    map[queueName]uint64 // when the last entry of a queue ends in virtual time
+	floors  map[flowName]uint64  // when the last start of a flow ends in virtual time
+	aside   map[flowName]bool    // flows that were set aside while they had entries
 	ticket  uint64
 }
 
-type lineName struct {
+type queueName struct {
 	tier  int
 	key   string
 	class int
@@ -35,21 +35,21 @@ type flowName struct {
 	key  string
 }
 
-func (l lineName) flow() flowName { return flowName{l.tier, l.key} }
+func (q queueName) flow() flowName { return flowName{q.tier, q.key} }
 
 type modelEntry struct {
 	id     int
-	line   lineName
+	queue  queueName
 	weight int
 	tag    uint64
 	ticket uint64
-	aged   bool // younger entries were queued in its line before it
+	aged   bool // younger entries were queued in its queue before it
 }
 
 func newModel(cfg backlog.Config) *model {
 	return &model{
 		cfg: cfg, caps: backlog.Resolve(cfg.Max, cfg.Caps), keyRuns: map[string]int{}, blocked: map[string]backlog.Cause{},
-		ends: map[lineName]uint64{}, floors: map[flowName]uint64{}, aside: map[flowName]bool{},
+		ends: map[queueName]uint64{}, floors: map[flowName]uint64{}, aside: map[flowName]bool{},
 	}
 }
 
@@ -82,7 +82,7 @@ func (m *model) limitOf(key string) int {
 
 func (m *model) heldByKey() (n int) {
 	for _, e := range m.waiting {
-		if m.held(e.line.key) {
+		if m.held(e.queue.key) {
 			n++
 		}
 	}
@@ -97,40 +97,40 @@ func (m *model) block(key string, causes backlog.Cause) {
 	m.readmit()
 }
 
-func (m *model) line(name lineName) []*modelEntry {
-	var line []*modelEntry
+func (m *model) queue(name queueName) []*modelEntry {
+	var queue []*modelEntry
 	for _, e := range m.waiting {
-		if e.line == name {
-			line = append(line, e)
+		if e.queue == name {
+			queue = append(queue, e)
 		}
 	}
-	return line
+	return queue
 }
 
 // push queues an entry; a ticket of 0 stands for a new one.
-func (m *model) push(id int, line lineName, weight int, ticket uint64) {
+func (m *model) push(id int, queue queueName, weight int, ticket uint64) {
 	if ticket == 0 {
 		ticket = m.ticket + 1
 	}
 	m.ticket = max(m.ticket, ticket)
-	e := &modelEntry{id: id, line: line, weight: weight, ticket: ticket, tag: m.virtual[line.tier]}
-	queued := m.line(line)
+	e := &modelEntry{id: id, queue: queue, weight: weight, ticket: ticket, tag: m.virtual[queue.tier]}
+	queued := m.queue(queue)
 	if len(queued) == 0 {
-		m.ends[line] = max(m.ends[line], m.floors[line.flow()])
+		m.ends[queue] = max(m.ends[queue], m.floors[queue.flow()])
 	}
 	e.aged = slices.ContainsFunc(queued, func(x *modelEntry) bool { return !x.aged && x.ticket > ticket })
 	if !e.aged {
-		e.tag = max(e.tag, m.ends[line])
-		m.ends[line] = e.tag + uint64(weight)*m.cost(line.key)
+		e.tag = max(e.tag, m.ends[queue])
+		m.ends[queue] = e.tag + uint64(weight)*m.cost(queue.key)
 	}
 	m.waiting = append(m.waiting, e)
 	slices.SortFunc(m.waiting, func(x, y *modelEntry) int { return cmp.Compare(x.ticket, y.ticket) })
-	m.setAside(line.key)
+	m.setAside(queue.key)
 }
 
 // startTag is the virtual time at which an entry would start now: when it was
 // queued for, but not before its flow's last start has ended.
-func (m *model) startTag(e *modelEntry) uint64 { return max(e.tag, m.floors[e.line.flow()]) }
+func (m *model) startTag(e *modelEntry) uint64 { return max(e.tag, m.floors[e.queue.flow()]) }
 
 // first is the entry of a tier that goes next: the oldest one, of classes that
 // are taken, of the key whose turn it is.
@@ -140,7 +140,7 @@ func (m *model) first(tier int, takes []int) *modelEntry {
 		return nil
 	}
 	for _, e := range m.waiting { // by their tickets
-		if e.line.flow() == best.line.flow() && slices.Contains(takes, e.line.class) {
+		if e.queue.flow() == best.queue.flow() && slices.Contains(takes, e.queue.class) {
 			return e
 		}
 	}
@@ -148,16 +148,16 @@ func (m *model) first(tier int, takes []int) *modelEntry {
 }
 
 // turnOf is an entry of the key whose turn it is: the one with the smallest tag
-// among the first of all lines of classes that are taken, whose key has room.
+// among the first of all queues of classes that are taken, whose key has room.
 func (m *model) turnOf(tier int, takes []int) *modelEntry {
 	var best *modelEntry
-	var seen []lineName
+	var seen []queueName
 	for _, e := range m.waiting {
-		if e.line.tier != tier || slices.Contains(seen, e.line) {
+		if e.queue.tier != tier || slices.Contains(seen, e.queue) {
 			continue
 		}
-		seen = append(seen, e.line)
-		if m.held(e.line.key) || !slices.Contains(takes, e.line.class) {
+		seen = append(seen, e.queue)
+		if m.held(e.queue.key) || !slices.Contains(takes, e.queue.class) {
 			continue
 		}
 		if best == nil || cmp.Or(cmp.Compare(m.startTag(e), m.startTag(best)), cmp.Compare(e.ticket, best.ticket)) < 0 {
@@ -196,8 +196,8 @@ var everyClass = []int{0, 1, 2, 3}
 
 func (m *model) eligible() (mask uint8) {
 	for _, e := range m.waiting {
-		if !m.held(e.line.key) {
-			mask |= 1 << e.line.tier
+		if !m.held(e.queue.key) {
+			mask |= 1 << e.queue.tier
 		}
 	}
 	return mask
@@ -212,7 +212,7 @@ func (m *model) closed(running int) uint8 {
 	if guard {
 		return 1<<backlog.Tiers - 1
 	}
-	for tier := range e.line.tier + 1 {
+	for tier := range e.queue.tier + 1 {
 		mask |= 1 << tier
 	}
 	return mask
@@ -220,37 +220,37 @@ func (m *model) closed(running int) uint8 {
 
 func (m *model) take(e *modelEntry) {
 	younger := func(x *modelEntry) bool { return !x.aged && x.ticket > e.ticket }
-	if !e.aged && !slices.ContainsFunc(m.line(e.line), younger) {
-		m.ends[e.line] = e.tag
+	if !e.aged && !slices.ContainsFunc(m.queue(e.queue), younger) {
+		m.ends[e.queue] = e.tag
 	}
 	m.waiting = slices.DeleteFunc(m.waiting, func(x *modelEntry) bool { return x == e })
-	if slices.ContainsFunc(m.waiting, func(x *modelEntry) bool { return x.line.tier == e.line.tier }) {
+	if slices.ContainsFunc(m.waiting, func(x *modelEntry) bool { return x.queue.tier == e.queue.tier }) {
 		return
 	}
 	// An empty tier starts afresh.
-	maps.DeleteFunc(m.ends, func(l lineName, _ uint64) bool { return l.tier == e.line.tier })
-	maps.DeleteFunc(m.floors, func(f flowName, _ uint64) bool { return f.tier == e.line.tier })
+	maps.DeleteFunc(m.ends, func(q queueName, _ uint64) bool { return q.tier == e.queue.tier })
+	maps.DeleteFunc(m.floors, func(f flowName, _ uint64) bool { return f.tier == e.queue.tier })
 }
 
 // shares adds up the shares of the flows of a tier that may start.
 func (m *model) shares(tier int) (sum uint64) {
 	seen := map[flowName]bool{}
 	for _, e := range m.waiting {
-		if e.line.tier == tier && !seen[e.line.flow()] && !m.held(e.line.key) {
-			seen[e.line.flow()] = true
-			sum += m.share(e.line.key)
+		if e.queue.tier == tier && !seen[e.queue.flow()] && !m.held(e.queue.key) {
+			seen[e.queue.flow()] = true
+			sum += m.share(e.queue.key)
 		}
 	}
 	return sum
 }
 
 func (m *model) start(e *modelEntry) {
-	tier, tag := e.line.tier, m.startTag(e)
+	tier, tag := e.queue.tier, m.startTag(e)
 	m.virtual[tier] = max(tag, m.virtual[tier]+uint64(e.weight)*(1<<20)/m.shares(tier))
-	m.floors[e.line.flow()] = tag + uint64(e.weight)*m.cost(e.line.key)
+	m.floors[e.queue.flow()] = tag + uint64(e.weight)*m.cost(e.queue.key)
 	m.take(e)
 	m.turn = (m.turn + 1) % 56
-	m.run(e.line.key)
+	m.run(e.queue.key)
 }
 
 func (m *model) run(key string) {
@@ -268,8 +268,8 @@ func (m *model) setAside(key string) {
 		return
 	}
 	for _, e := range m.waiting {
-		if e.line.key == key {
-			m.aside[e.line.flow()] = true
+		if e.queue.key == key {
+			m.aside[e.queue.flow()] = true
 		}
 	}
 }
@@ -280,7 +280,7 @@ func (m *model) readmit() {
 			continue
 		}
 		delete(m.aside, flow)
-		if slices.ContainsFunc(m.waiting, func(e *modelEntry) bool { return e.line.flow() == flow }) {
+		if slices.ContainsFunc(m.waiting, func(e *modelEntry) bool { return e.queue.flow() == flow }) {
 			m.floors[flow] = max(m.floors[flow], m.virtual[flow.tier])
 		}
 	}

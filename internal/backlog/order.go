@@ -3,7 +3,7 @@ package backlog
 import "slices"
 
 // order is what waits, and which of it may start, in the order of start-time fair queueing: the
-// flows of each tier, and the lines of each class that have entries which may start. It
+// flows of each tier, and the queues of each class that have entries which may start. It
 // knows neither limits nor whose turn it is.
 type order[T any] struct {
 	tiers    [Tiers]tier[T]
@@ -30,8 +30,8 @@ func (o *order[T]) class(number int) *class[T] {
 	return o.classes[number]
 }
 
-// lines returns the number of lines of some classes in a tier.
-func (o *order[T]) lines(tier int, classes []int) (n int) {
+// queues returns the number of queues of some classes in a tier.
+func (o *order[T]) queues(tier int, classes []int) (n int) {
 	for _, c := range classes {
 		n += len(o.classes[c].orders[tier])
 	}
@@ -49,82 +49,82 @@ func (o *order[T]) readyIn(classes []int) (ready uint8) {
 	return ready
 }
 
-// first is the line of some classes that goes first in a tier, which must be
-// ready in one of them. Where there is but one class, no line is out of date and
+// first is the queue of some classes that goes first in a tier, which must be
+// ready in one of them. Where there is but one class, no queue is out of date and
 // there is nothing to compare: the scheduler pays nothing for classes.
-func (o *order[T]) first(tier int, classes []int) *line[T] {
+func (o *order[T]) first(tier int, classes []int) *queue[T] {
 	if len(o.classes) == 1 {
 		return o.class0.orders[tier][0]
 	}
 	return o.best(tier, classes)
 }
 
-// best is the line with the oldest entry, in some classes, of the flow whose turn
-// it is. Tags order flows; within one, lines that waited for different
+// best is the queue with the oldest entry, in some classes, of the flow whose turn
+// it is. Tags order flows; within one, queues that waited for different
 // reasons have tags that do not follow the age.
-func (o *order[T]) best(tier int, classes []int) (best *line[T]) {
+func (o *order[T]) best(tier int, classes []int) (best *queue[T]) {
 	for _, c := range classes {
 		if c >= len(o.classes) || o.classes[c].ready&(1<<tier) == 0 {
 			continue
 		}
-		if l := o.classes[c].top(tier); best == nil || l.before(best) {
-			best = l
+		if q := o.classes[c].top(tier); best == nil || q.before(best) {
+			best = q
 		}
 	}
 	if best == nil || len(best.flow.more) == 0 {
 		return best
 	}
-	best.flow.each(func(l *line[T]) {
-		if l.n > 0 && l.ticket < best.ticket && slices.Contains(classes, l.class.number) {
-			best = l
+	best.flow.each(func(q *queue[T]) {
+		if q.n > 0 && q.ticket < best.ticket && slices.Contains(classes, q.class.number) {
+			best = q
 		}
 	})
 	return best
 }
 
-// enter puts a line into the order of its class.
-func (o *order[T]) enter(l *line[T]) {
-	c := l.class
-	l.look()
-	c.orders[l.tier].insert(l)
-	c.ready |= 1 << l.tier
-	o.eligible |= 1 << l.tier
-	o.tiers[l.tier].opened(l.flow)
+// enter puts a queue into the order of its class.
+func (o *order[T]) enter(q *queue[T]) {
+	c := q.class
+	q.look()
+	c.orders[q.tier].insert(q)
+	c.ready |= 1 << q.tier
+	o.eligible |= 1 << q.tier
+	o.tiers[q.tier].opened(q.flow)
 }
 
-// leave takes a line out of the order of its class.
-func (o *order[T]) leave(l *line[T]) {
-	c, t := l.class, &o.tiers[l.tier]
-	c.orders[l.tier].remove(l)
-	t.closed(l.flow)
-	if len(c.orders[l.tier]) == 0 {
-		c.ready &^= 1 << l.tier
+// leave takes a queue out of the order of its class.
+func (o *order[T]) leave(q *queue[T]) {
+	c, t := q.class, &o.tiers[q.tier]
+	c.orders[q.tier].remove(q)
+	t.closed(q.flow)
+	if len(c.orders[q.tier]) == 0 {
+		c.ready &^= 1 << q.tier
 		if t.shares == 0 {
-			o.eligible &^= 1 << l.tier
+			o.eligible &^= 1 << q.tier
 		}
 	}
 }
 
-// settle gives a line its place after its first entry has changed.
-func (o *order[T]) settle(l *line[T]) {
+// settle gives a queue its place after its first entry has changed.
+func (o *order[T]) settle(q *queue[T]) {
 	switch {
-	case l.n == 0:
-		if l.pos != nowhere {
-			o.leave(l)
+	case q.n == 0:
+		if q.pos != nowhere {
+			o.leave(q)
 		}
-		o.tiers[l.tier].emptied(l)
-	case l.pos != nowhere:
-		l.look()
-		l.class.orders[l.tier].fix(l.pos)
+		o.tiers[q.tier].emptied(q)
+	case q.pos != nowhere:
+		q.look()
+		q.class.orders[q.tier].fix(q.pos)
 	}
 }
 
-// setAside takes the lines of a flow out of their orders, so that nothing ever scans
+// setAside takes the queues of a flow out of their orders, so that nothing ever scans
 // over them.
 func (o *order[T]) setAside(f *flow[T]) {
-	f.each(func(l *line[T]) {
-		if l.n > 0 {
-			o.leave(l)
+	f.each(func(q *queue[T]) {
+		if q.n > 0 {
+			o.leave(q)
 		}
 	})
 }
@@ -133,9 +133,9 @@ func (o *order[T]) setAside(f *flow[T]) {
 // entries count as queued no earlier than now.
 func (o *order[T]) readmit(f *flow[T]) {
 	f.floor = max(f.floor, o.tiers[f.own.tier].virtual)
-	f.each(func(l *line[T]) {
-		if l.n > 0 {
-			o.enter(l)
+	f.each(func(q *queue[T]) {
+		if q.n > 0 {
+			o.enter(q)
 		}
 	})
 }

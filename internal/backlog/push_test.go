@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/internal/backlog"
 )
 
-// An entry is in one line at most.
+// An entry is in one queue at most.
 func TestA2_PushOfAQueuedEntryPanics(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	var e backlog.Entry[int]

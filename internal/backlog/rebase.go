@@ -28,9 +28,9 @@ func (b *Backlog[T]) rebase(tier int) {
 
 func (f *flow[T]) rebase() {
 	f.floor, f.until = earlier(f.floor), earlier(f.until)
-	f.each(func(l *line[T]) {
-		l.finish, l.tag = earlier(l.finish), earlier(l.tag)
-		for _, e := range l.appendTo(nil) {
+	f.each(func(q *queue[T]) {
+		q.finish, q.tag = earlier(q.finish), earlier(q.tag)
+		for _, e := range q.appendTo(nil) {
 			e.tag = earlier(e.tag)
 		}
 	})
@@ -38,8 +38,8 @@ func (f *flow[T]) rebase() {
 
 func earlier(virtual uint64) uint64 { return virtual - min(virtual, rebaseBy) }
 
-// restore restores the order of lines whose tags are equal now and were not.
-func (h lines[T]) restore() {
+// restore restores the order of queues whose tags are equal now and were not.
+func (h queues[T]) restore() {
 	for i := range h {
 		h.up(i)
 	}

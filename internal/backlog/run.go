@@ -34,8 +34,8 @@ func (r *Run[T]) PushTo(b *Backlog[T], a Arrival, n *int) {
 // StartFirst is [Backlog.Start] for the first piece of a run that has others, the next
 // of which has this weight and ticket.
 func (r *Run[T]) StartFirst(weight int, ticket uint64) {
-	l := r.line
-	r.b.order.tiers[l.tier].pass(l.flow.start(&r.Entry), r.weight)
+	q := r.queue
+	r.b.order.tiers[q.tier].pass(q.flow.start(&r.Entry), r.weight)
 	r.b.guard.end()
 	r.follow(weight, ticket)
 }
@@ -43,7 +43,7 @@ func (r *Run[T]) StartFirst(weight int, ticket uint64) {
 // StartMany is n ≥ 1 times StartFirst, while the run was alone and its pieces weighed
 // 1.
 func (r *Run[T]) StartMany(n uint64, weight int, ticket uint64) {
-	t, f := &r.b.order.tiers[r.line.tier], r.line.flow
+	t, f := &r.b.order.tiers[r.queue.tier], r.queue.flow
 	last := max(r.tag, f.floor) + (n-1)*unit // the tag of the last that starts
 	t.virtual = max(last, t.virtual+n*unit)
 	f.floor = last + unit
@@ -57,11 +57,11 @@ func (r *Run[T]) DropFirst(weight int, ticket uint64) { r.follow(weight, ticket)
 // follow makes the entry represent the next piece.
 func (r *Run[T]) follow(weight int, ticket uint64) {
 	r.weight, r.ticket = int32(weight), ticket
-	t := &r.b.order.tiers[r.line.tier]
+	t := &r.b.order.tiers[r.queue.tier]
 	if t.virtual >= rebaseAt { // pieces that are put behind others do not call Push
-		r.b.rebase(int(r.line.tier))
+		r.b.rebase(int(r.queue.tier))
 	}
-	r.b.order.settle(r.line)
+	r.b.order.settle(r.queue)
 	if len(t.rest) > 0 {
 		r.b.keys.expire(t)
 	}
@@ -94,10 +94,10 @@ func (t *tier[T]) len() int {
 	return t.queued + *t.run - 1
 }
 
-// pieces is the number of entries of a line, or of the pieces of a run.
-func (t *tier[T]) pieces(l *line[T]) int {
-	if l.flow.run {
+// pieces is the number of entries of a queue, or of the pieces of a run.
+func (t *tier[T]) pieces(q *queue[T]) int {
+	if q.flow.run {
 		return *t.run
 	}
-	return int(l.n)
+	return int(q.n)
 }

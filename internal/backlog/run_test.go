@@ -43,8 +43,8 @@ func newRunWorld(t *testing.T, rnd *rand.Rand, cfg backlog.Config) *runWorld {
 func (w *runWorld) push(tier int, key string, weight int) (id int) {
 	w.lastID++
 	id = w.lastID
-	line, ticket := lineName{tier, key, 0}, uint64(id)
-	w.slow.push(id, line, weight, ticket)
+	queue, ticket := queueName{tier, key, 0}, uint64(id)
+	w.slow.push(id, queue, weight, ticket)
 	if key != "" {
 		e := &backlog.Entry[int]{Value: id}
 		w.keyed[id] = e
@@ -52,7 +52,7 @@ func (w *runWorld) push(tier int, key string, weight int) (id int) {
 		return id
 	}
 	r := &w.runs[tier]
-	r.list = append(r.list, &modelEntry{id: id, line: line, weight: weight, ticket: ticket})
+	r.list = append(r.list, &modelEntry{id: id, queue: queue, weight: weight, ticket: ticket})
 	if r.n = len(r.list); r.n == 1 {
 		r.run.PushTo(w.fast, backlog.Arrival{Tier: tier, Weight: weight, Ticket: ticket}, &r.n)
 	}
@@ -72,7 +72,7 @@ func (w *runWorld) peek() *modelEntry {
 	if want := idOf(m); got != want {
 		w.t.Fatalf("with %d running, next is %d, model says %d", w.running, got, want)
 	}
-	if m != nil && (e.Tier() != m.line.tier || e.Key() != m.line.key || e.Weight() != m.weight || e.Ticket() != m.ticket) {
+	if m != nil && (e.Tier() != m.queue.tier || e.Key() != m.queue.key || e.Weight() != m.weight || e.Ticket() != m.ticket) {
 		w.t.Fatalf("next is tier %d key %q weight %d ticket %d, model says %+v", e.Tier(), e.Key(), e.Weight(), e.Ticket(), m)
 	}
 	return m
@@ -89,12 +89,12 @@ func idOf(m *modelEntry) int {
 func (w *runWorld) start(m *modelEntry) {
 	w.slow.start(m)
 	w.begin(m)
-	if m.line.key != "" {
+	if m.queue.key != "" {
 		w.fast.Start(w.keyed[m.id])
 		delete(w.keyed, m.id)
 		return
 	}
-	r := &w.runs[m.line.tier]
+	r := &w.runs[m.queue.tier]
 	r.drop(0)
 	if r.n == 0 {
 		w.fast.Start(&r.run.Entry)
@@ -110,7 +110,7 @@ func (r *pieceRun) drop(i int) {
 
 func (w *runWorld) begin(m *modelEntry) {
 	w.running += m.weight
-	w.active = append(w.active, run{m.id, m.line, m.weight, m.ticket})
+	w.active = append(w.active, run{m.id, m.queue, m.weight, m.ticket})
 	if w.running > w.cfg.Max {
 		w.t.Fatalf("%d slots in use, the maximum is %d", w.running, w.cfg.Max)
 	}
@@ -129,8 +129,8 @@ func (w *runWorld) finishOne() {
 	r := w.active[i]
 	w.active = slices.Delete(w.active, i, i+1)
 	w.running -= r.weight
-	w.fast.Keys().Finish(r.line.key)
-	w.slow.finish(r.line.key)
+	w.fast.Keys().Finish(r.queue.key)
+	w.slow.finish(r.queue.key)
 }
 
 func (w *runWorld) step() string {
@@ -158,7 +158,7 @@ func (w *runWorld) step() string {
 
 func (w *runWorld) arrive(weight int) string {
 	if w.fast.Len() > 40 {
-		return w.finish() // the naive model scans
+		return w.finish() // the model scans
 	}
 	tier, key := w.rnd.IntN(backlog.Tiers), keys[w.rnd.IntN(len(keys))]
 	if w.rnd.IntN(3) > 0 {
@@ -175,7 +175,7 @@ func (w *runWorld) arrive(weight int) string {
 		w.lastID++
 		w.fast.Keys().Admit(key)
 		w.slow.run(key)
-		w.begin(&modelEntry{id: w.lastID, line: lineName{tier, key, 0}, weight: weight})
+		w.begin(&modelEntry{id: w.lastID, queue: queueName{tier, key, 0}, weight: weight})
 		return fmt.Sprintf("admit %d", w.lastID)
 	}
 	id := w.push(tier, key, weight)
@@ -204,7 +204,7 @@ func (w *runWorld) cancel() string {
 		return "nothing to cancel"
 	}
 	m := all[w.rnd.IntN(len(all))]
-	if r := &w.runs[m.line.tier]; m.line.key == "" {
+	if r := &w.runs[m.queue.tier]; m.queue.key == "" {
 		switch w.rnd.IntN(3) {
 		case 0:
 			m = r.list[0]
@@ -219,20 +219,20 @@ func (w *runWorld) cancel() string {
 
 func (w *runWorld) leave(m *modelEntry) {
 	w.slow.remove(m.id)
-	if m.line.key != "" {
+	if m.queue.key != "" {
 		if !w.fast.Remove(w.keyed[m.id]) {
 			w.t.Fatalf("entry %d is not queued", m.id)
 		}
 		delete(w.keyed, m.id)
 		return
 	}
-	r := &w.runs[m.line.tier]
+	r := &w.runs[m.queue.tier]
 	i := slices.IndexFunc(r.list, func(x *modelEntry) bool { return x.id == m.id })
 	r.drop(i)
 	switch {
 	case r.n == 0:
 		if !w.fast.Remove(&r.run.Entry) {
-			w.t.Fatalf("the run of tier %d is not queued", m.line.tier)
+			w.t.Fatalf("the run of tier %d is not queued", m.queue.tier)
 		}
 	case i == 0:
 		r.run.DropFirst(r.list[0].weight, r.list[0].ticket)
@@ -303,7 +303,7 @@ func (w *runWorld) empty() string {
 		return "not emptied"
 	}
 	for _, m := range w.slow.all() {
-		if m.line.key != "" || m.line.tier != 3 {
+		if m.queue.key != "" || m.queue.tier != 3 {
 			w.leave(m)
 		}
 	}
@@ -327,8 +327,8 @@ func (w *runWorld) startMany() string {
 		switch {
 		case w.rnd.IntN(3) == 0 && r.n < 20:
 			w.lastID++
-			m := &modelEntry{id: w.lastID, line: lineName{tier, "", 0}, weight: 1, ticket: uint64(w.lastID)}
-			w.slow.push(m.id, m.line, 1, m.ticket)
+			m := &modelEntry{id: w.lastID, queue: queueName{tier, "", 0}, weight: 1, ticket: uint64(w.lastID)}
+			w.slow.push(m.id, m.queue, 1, m.ticket)
 			r.list = append(r.list, m)
 			r.n = len(r.list)
 		case w.running >= w.cfg.Max:
@@ -407,8 +407,8 @@ func runConfig(rnd *rand.Rand) backlog.Config {
 	return cfg
 }
 
-// Random operations on a backlog with runs give the same decisions as the naive model.
-func TestModel_RunMatchesNaivePolicy(t *testing.T) {
+// Random operations on a backlog with runs give the same decisions as the model.
+func TestModel_RunMatchesReference(t *testing.T) {
 	const worlds, steps = 40, 3000
 	first := seeded.Seed(t)
 	many := 0
@@ -470,7 +470,7 @@ func (w *runWorld) before(n int) {
 		}
 	}
 	for _, m := range w.slow.all() {
-		if m.line.key != "" || m.line.tier != 3 || m.weight > 1 {
+		if m.queue.key != "" || m.queue.tier != 3 || m.weight > 1 {
 			w.leave(m)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // that [Backlog.Why] reads. V is what the caller keeps of an entry.
 type Snapshot[V any] struct {
 	rows   []snapshotRow[V] // in the order of arrival
-	lines  []snapshotLine
+	queues []snapshotQueue
 	queued [Tiers]int
 	max    int
 	caps   [Tiers]int
@@ -26,13 +26,13 @@ type snapshotRow[V any] struct {
 	value  V
 	ticket uint64
 	tag    uint64
-	line   int32 // its index in lines
+	queue  int32 // its index in queues
 	weight int32
 }
 
-// snapshotLine is a line as it was when Scan came to it. ahead is counted while
+// snapshotQueue is a queue as it was when Scan came to it. ahead is counted while
 // the rows are explained.
-type snapshotLine struct {
+type snapshotQueue struct {
 	key      string
 	tag      uint64
 	floor    uint64
@@ -40,12 +40,12 @@ type snapshotLine struct {
 	perKey   int
 	keyRuns  int
 	n        int   // of its rows
-	flow     int32 // the index of the first line of its flow
+	flow     int32 // the index of the first queue of its flow
 	tier     int8
 	inOrder  bool
 	atLimit  bool
 	blocked  bool
-	ahead    int // rows of this line that have been explained
+	ahead    int // rows of this queue that have been explained
 	flowRows int // and of its flow, if it is the first of that
 }
 
@@ -54,7 +54,7 @@ const PieceMax = 256
 
 // Scan copies what is queued in pieces of at most PieceMax steps, and holds lock, which
 // guards b, for one piece at a time. A step is an entry, or a key that is looked at;
-// entries that came back to one line are one step. Scan calls keep for each entry, with
+// entries that came back to one queue are one step. Scan calls keep for each entry, with
 // the lock held.
 //
 // Every entry that is queued all the time is in the snapshot, once. One that arrives
@@ -97,7 +97,7 @@ func ScanRuns[T, V any](
 	out := &Snapshot[V]{queued: s.queued, max: b.slots.max, caps: b.slots.caps, guard: b.guard}
 	out.served, out.need = b.guarded()
 	lock.Unlock()
-	out.rows, out.lines = s.rows.flat(), s.lines.flat()
+	out.rows, out.queues = s.rows.flat(), s.queues.flat()
 	slices.SortFunc(out.rows, func(x, y snapshotRow[V]) int { return cmp.Compare(x.ticket, y.ticket) })
 	return out
 }
@@ -112,9 +112,9 @@ type scan[T, V any] struct {
 	last    uint64 // the ticket of the youngest entry to copy, or arrivals could keep the scan going
 	steps   int    // since the last pause
 	rows    chunks[snapshotRow[V]]
-	lines   chunks[snapshotLine]
+	queues  chunks[snapshotQueue]
 	queued  [Tiers]int
-	copied  chunks[*Entry[T]] // of the present line's FIFO, as the last rows
+	copied  chunks[*Entry[T]] // of the present queue's FIFO, as the last rows
 }
 
 // step counts one step, and reports whether there was a pause.
@@ -134,7 +134,7 @@ func (s *scan[T, V]) step() (paused bool) {
 // of the scan.
 func (s *scan[T, V]) sized(n int) {
 	size := min(max(n, 1), 4*PieceMax)
-	s.rows.size, s.lines.size, s.copied.size = size, size, size
+	s.rows.size, s.queues.size, s.copied.size = size, size, size
 	s.reserve()
 }
 
@@ -143,27 +143,27 @@ func (s *scan[T, V]) sized(n int) {
 func (s *scan[T, V]) reserve() {
 	n := min(PieceMax, s.rows.size)
 	s.rows.reserve(n)
-	s.lines.reserve(n)
+	s.queues.reserve(n)
 	s.copied.reserve(n)
 }
 
-// party copies the lines of a key in a tier; of the entries without a key if that is
+// party copies the queues of a key in a tier; of the entries without a key if that is
 // nil.
 func (s *scan[T, V]) party(k *key[T], tier int) {
 	first := -1
 	for class := range s.b.order.classes {
-		if l := s.find(k, tier, class); l != nil && l.n > 0 {
-			no := s.addLine(l)
+		if q := s.find(k, tier, class); q != nil && q.n > 0 {
+			no := s.addQueue(q)
 			if first < 0 {
 				first = no
 			}
-			s.lines.at(no).flow = int32(first)
-			if l.aged != nil {
-				for _, e := range *l.aged { // in one piece: their heap changes too much to be resumed
+			s.queues.at(no).flow = int32(first)
+			if q.aged != nil {
+				for _, e := range *q.aged { // in one piece: their heap changes too much to be resumed
 					s.add(e, no)
 				}
 			}
-			if l.flow.run {
+			if q.flow.run {
 				s.run(k, tier, class, no)
 			} else {
 				s.fifo(k, tier, class, no)
@@ -172,8 +172,8 @@ func (s *scan[T, V]) party(k *key[T], tier int) {
 	}
 }
 
-// find returns a line, nil if there is none.
-func (s *scan[T, V]) find(k *key[T], tier, class int) *line[T] {
+// find returns a queue, nil if there is none.
+func (s *scan[T, V]) find(k *key[T], tier, class int) *queue[T] {
 	f := &s.b.order.tiers[tier].plain
 	if k != nil {
 		if f = k.flow(tier); f == nil {
@@ -183,29 +183,29 @@ func (s *scan[T, V]) find(k *key[T], tier, class int) *line[T] {
 	if f.own.class.number == class {
 		return &f.own
 	}
-	for _, l := range f.more {
-		if l.class.number == class {
-			return l
+	for _, q := range f.more {
+		if q.class.number == class {
+			return q
 		}
 	}
 	return nil
 }
 
-// addLine copies the state of a line without its entries.
-func (s *scan[T, V]) addLine(l *line[T]) (no int) {
-	line := snapshotLine{
-		tag: l.tag, floor: l.flow.floor, cost: uint64(l.flow.cost), tier: l.tier, inOrder: l.pos != nowhere,
+// addQueue copies the state of a queue without its entries.
+func (s *scan[T, V]) addQueue(q *queue[T]) (no int) {
+	queue := snapshotQueue{
+		tag: q.tag, floor: q.flow.floor, cost: uint64(q.flow.cost), tier: q.tier, inOrder: q.pos != nowhere,
 		perKey: s.b.keys.perKey,
 	}
-	if k := l.flow.key; k != nil {
-		line.key, line.perKey, line.keyRuns = k.name, s.b.keys.Limit(k.name), int(k.running)
-		line.atLimit, line.blocked = s.b.keys.atLimit(k), k.blocked != 0
+	if k := q.flow.key; k != nil {
+		queue.key, queue.perKey, queue.keyRuns = k.name, s.b.keys.Limit(k.name), int(k.running)
+		queue.atLimit, queue.blocked = s.b.keys.atLimit(k), k.blocked != 0
 	}
-	s.lines.add(line)
-	return s.lines.n - 1
+	s.queues.add(queue)
+	return s.queues.n - 1
 }
 
-// fifo copies the FIFO of a line, which is there and is the one numbered no.
+// fifo copies the FIFO of a queue, which is there and is the one numbered no.
 func (s *scan[T, V]) fifo(k *key[T], tier, class, no int) {
 	s.copied.n = 0
 	for e := s.find(k, tier, class).head; e != nil && e.ticket <= s.last; {
@@ -222,18 +222,18 @@ func (s *scan[T, V]) fifo(k *key[T], tier, class, no int) {
 // run copies the pieces of a run. A place in it stays what it is while others leave.
 func (s *scan[T, V]) run(k *key[T], tier, class, no int) {
 	for at := uint64(0); ; {
-		l := s.find(k, tier, class)
-		if l == nil || l.head == nil {
+		q := s.find(k, tier, class)
+		if q == nil || q.head == nil {
 			return
 		}
-		p, ok := s.pieceAt(l.head, at)
+		p, ok := s.pieceAt(q.head, at)
 		if !ok {
 			return
 		}
 		s.rows.add(snapshotRow[V]{
-			value: p.Value, ticket: p.Ticket, tag: l.head.tag, line: int32(no), weight: int32(p.Weight),
+			value: p.Value, ticket: p.Ticket, tag: q.head.tag, queue: int32(no), weight: int32(p.Weight),
 		})
-		s.lines.at(no).n++
+		s.queues.at(no).n++
 		s.queued[tier]++
 		at = p.Next
 		s.step()
@@ -245,34 +245,34 @@ func (s *scan[T, V]) run(k *key[T], tier, class, no int) {
 // left. If all have left, it is the head: what was there then was copied before what
 // is there now.
 func (s *scan[T, V]) resume(k *key[T], tier, class int) *Entry[T] {
-	l := s.find(k, tier, class)
-	for l != nil {
+	q := s.find(k, tier, class)
+	for q != nil {
 		if s.copied.n == 0 {
-			return l.head
+			return q.head
 		}
 		e, row := *s.copied.at(s.copied.n - 1), s.rows.at(s.rows.n-1)
-		if e.line == l && e.ticket == row.ticket && e.place == 0 { // it has not left, nor come again since
+		if e.queue == q && e.ticket == row.ticket && e.place == 0 { // it has not left, nor come again since
 			return e.next
 		}
 		s.drop()
 		if s.step() {
-			l = s.find(k, tier, class)
+			q = s.find(k, tier, class)
 		}
 	}
 	return nil
 }
 
 func (s *scan[T, V]) add(e *Entry[T], no int) {
-	s.rows.add(snapshotRow[V]{value: s.keep(e), ticket: e.ticket, tag: e.tag, line: int32(no), weight: e.weight})
-	s.lines.at(no).n++
-	s.queued[e.line.tier]++
+	s.rows.add(snapshotRow[V]{value: s.keep(e), ticket: e.ticket, tag: e.tag, queue: int32(no), weight: e.weight})
+	s.queues.at(no).n++
+	s.queued[e.queue.tier]++
 }
 
 // drop removes the last row, which is of an entry that has left.
 func (s *scan[T, V]) drop() {
-	l := s.lines.at(int(s.rows.at(s.rows.n - 1).line))
-	l.n--
-	s.queued[l.tier]--
+	q := s.queues.at(int(s.rows.at(s.rows.n - 1).queue))
+	q.n--
+	s.queued[q.tier]--
 	s.rows.n--
 	s.copied.n--
 }
@@ -289,31 +289,31 @@ func (s *Snapshot[V]) Len() int { return len(s.rows) }
 
 // All explains the entries in the order of their arrival, as [Backlog.Why] does when
 // running slots are in use. The backlog is not read, so no lock is needed. It may be
-// called once. An entry takes as many steps as its tier has lines, if those are at most
+// called once. An entry takes as many steps as its tier has queues, if those are at most
 // 256, and else one.
 func (s *Snapshot[V]) All(running int) iter.Seq[Place[V]] {
-	var ordered [Tiers][]*snapshotLine
-	for i := range s.lines {
-		if l := &s.lines[i]; l.inOrder && l.n > 0 {
-			ordered[l.tier] = append(ordered[l.tier], l)
+	var ordered [Tiers][]*snapshotQueue
+	for i := range s.queues {
+		if q := &s.queues[i]; q.inOrder && q.n > 0 {
+			ordered[q.tier] = append(ordered[q.tier], q)
 		}
 	}
 	return func(yield func(Place[V]) bool) {
 		for i := range s.rows {
 			row := &s.rows[i]
-			l := &s.lines[row.line]
-			tier := int(l.tier)
+			q := &s.queues[row.queue]
+			tier := int(q.tier)
 			r := Reasons{
 				Weight: int(row.weight), Max: s.max, Full: int(row.weight) > s.max-running,
 				Cap: s.caps[tier], AtCap: running >= s.caps[tier],
-				Key: l.key, PerKey: l.perKey, AtLimit: l.atLimit, Blocked: l.blocked, KeyRuns: l.keyRuns,
+				Key: q.key, PerKey: q.perKey, AtLimit: q.atLimit, Blocked: q.blocked, KeyRuns: q.keyRuns,
 				GuardIn:  s.guard.in(tier),
 				Reserved: reserved(tier, s.served, s.need, running, s.max),
 			}
 			copy(r.Ahead[tier+1:], s.queued[tier+1:])
-			r.Ahead[tier] = s.aheadInTier(row, l, ordered[tier])
-			l.ahead++
-			s.lines[l.flow].flowRows++
+			r.Ahead[tier] = s.aheadInTier(row, q, ordered[tier])
+			q.ahead++
+			s.queues[q.flow].flowRows++
 			if !yield(Place[V]{row.value, tier, r}) {
 				return
 			}
@@ -323,15 +323,15 @@ func (s *Snapshot[V]) All(running int) iter.Seq[Place[V]] {
 
 // aheadInTier counts the entries of a row's tier that go before it, at most; see
 // Backlog.aheadInTier. The rows before this one have been explained.
-func (s *Snapshot[V]) aheadInTier(row *snapshotRow[V], l *snapshotLine, ordered []*snapshotLine) int {
-	if len(ordered) > maxLines {
-		return s.queued[l.tier] - (l.n - l.ahead)
+func (s *Snapshot[V]) aheadInTier(row *snapshotRow[V], q *snapshotQueue, ordered []*snapshotQueue) int {
+	if len(ordered) > maxQueues {
+		return s.queued[q.tier] - (q.n - q.ahead)
 	}
-	ahead := s.lines[l.flow].flowRows
-	tag := max(row.tag, l.floor+uint64(ahead)*l.cost)
+	ahead := s.queues[q.flow].flowRows
+	tag := max(row.tag, q.floor+uint64(ahead)*q.cost)
 	others := 0
 	for _, other := range ordered {
-		if other.flow != l.flow {
+		if other.flow != q.flow {
 			others += startsBefore(tag, other.tag, other.cost, other.n)
 		}
 	}

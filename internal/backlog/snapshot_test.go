@@ -241,7 +241,7 @@ func (c *changing) change() {
 }
 
 // At each pause of a scan the entry copied last leaves and is queued again: older than
-// the others of its line, younger, or in another line. The scan goes on behind the place
+// the others of its queue, younger, or in another queue. The scan goes on behind the place
 // that it had.
 func TestScan_EntryCopiedLastIsQueuedAgain(t *testing.T) {
 	const n = 4 * backlog.PieceMax
@@ -307,7 +307,7 @@ func TestScan_ArrivalsDoNotKeepItGoing(t *testing.T) {
 	}
 }
 
-// A line that is forgotten at a pause, while the scan looks for the place to go on, is
+// A queue that is forgotten at a pause, while the scan looks for the place to go on, is
 // not taken for the one that its key has in another tier then.
 func TestScan_KeyMovesToAnotherTier(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})

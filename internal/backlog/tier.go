@@ -2,12 +2,12 @@ package backlog
 
 // tier is what the flows of one tier have in common.
 type tier[T any] struct {
-	plain   flow[T]  // the entries without a key; it is never forgotten
-	rest    lines[T] // flows without entries that virtual time has not passed yet
-	virtual uint64   // the time that the next arrival of a new key is tagged with
-	shares  uint64   // of the flows with a line in order
-	queued  int      // entries, of which a run is one
-	run     *int     // pieces of the run, if there is one
+	plain   flow[T]   // the entries without a key; it is never forgotten
+	rest    queues[T] // flows without entries that virtual time has not passed yet
+	virtual uint64    // the time that the next arrival of a new key is tagged with
+	shares  uint64    // of the flows with a queue in order
+	queued  int       // entries, of which a run is one
+	run     *int      // pieces of the run, if there is one
 }
 
 // pass moves virtual time on for a start at tag: to that tag, as in the paper,
@@ -23,8 +23,8 @@ func (t *tier[T]) pass(tag uint64, weight int32) {
 	t.virtual = max(tag, t.virtual+step)
 }
 
-// opened and closed count the lines of f that are in the order of their class. A
-// flow has one share, however many lines it has.
+// opened and closed count the queues of f that are in the order of their class. A
+// flow has one share, however many queues it has.
 func (t *tier[T]) opened(f *flow[T]) {
 	if f.open++; f.open == 1 {
 		t.shares += uint64(f.share)
@@ -44,13 +44,13 @@ func (t *tier[T]) wake(f *flow[T]) {
 	}
 }
 
-// emptied lays the flow of a line that has become empty to rest, if that was
+// emptied lays the flow of a queue that has become empty to rest, if that was
 // its last. When nothing waits any more the next arrivals start afresh, as in the
 // paper: virtual time passes the entries without a key, whose flow stays, and
 // expire forgets all other flows.
-func (t *tier[T]) emptied(l *line[T]) {
-	f := l.flow
-	f.until = max(f.until, f.floor, l.finish)
+func (t *tier[T]) emptied(q *queue[T]) {
+	f := q.flow
+	f.until = max(f.until, f.floor, q.finish)
 	if f.queued > 0 {
 		return
 	}
@@ -70,7 +70,7 @@ func (t *tier[T]) passed() *flow[T] {
 	if len(t.rest) == 0 || t.rest[0].tag > t.virtual {
 		return nil
 	}
-	l := t.rest[0]
-	t.rest.remove(l)
-	return l.flow
+	q := t.rest[0]
+	t.rest.remove(q)
+	return q.flow
 }

@@ -23,25 +23,25 @@ type Reasons struct {
 // Why explains a queued entry. The cost does not grow with the length of the
 // backlog beyond a few thousand steps.
 func (b *Backlog[T]) Why(e *Entry[T], running int) Reasons {
-	return b.why(e, aheadInLine(e), int(e.weight), running, b.order.all)
+	return b.why(e, aheadInQueue(e), int(e.weight), running, b.order.all)
 }
 
 // WhyOf is Why, but of the entries that go first it counts only those of some classes, each
 // named once: the others are not taken.
 func (b *Backlog[T]) WhyOf(e *Entry[T], running int, classes []int) Reasons {
 	classes = slices.DeleteFunc(slices.Clone(classes), func(c int) bool { return c >= len(b.order.classes) })
-	return b.why(e, aheadInLine(e), int(e.weight), running, classes)
+	return b.why(e, aheadInQueue(e), int(e.weight), running, classes)
 }
 
-func (b *Backlog[T]) why(e *Entry[T], aheadInLine, weight, running int, classes []int) Reasons {
-	l := e.line
-	r := b.reasons(int(l.tier), l.flow.key, e.Key(), weight, running)
-	for higher := int(l.tier) + 1; higher < Tiers; higher++ {
+func (b *Backlog[T]) why(e *Entry[T], aheadInQueue, weight, running int, classes []int) Reasons {
+	q := e.queue
+	r := b.reasons(int(q.tier), q.flow.key, e.Key(), weight, running)
+	for higher := int(q.tier) + 1; higher < Tiers; higher++ {
 		r.Ahead[higher] = b.inTier(higher, classes)
 	}
-	r.Ahead[l.tier] = b.aheadInTier(e, aheadInLine, classes)
+	r.Ahead[q.tier] = b.aheadInTier(e, aheadInQueue, classes)
 	guard, need := b.guarded()
-	r.Reserved = reserved(int(l.tier), guard, need, running, b.slots.max)
+	r.Reserved = reserved(int(q.tier), guard, need, running, b.slots.max)
 	return r
 }
 
@@ -90,41 +90,41 @@ func (b *Backlog[T]) reasons(tier int, k *key[T], key string, weight, running in
 // Walking further than this to count what is ahead would hold the caller's
 // lock for too long; beyond it the count is a bound.
 const (
-	maxSteps = 4096
-	maxLines = 256
+	maxSteps  = 4096
+	maxQueues = 256
 )
 
 // inTier counts the entries of some classes that may start in a tier, at most.
 func (b *Backlog[T]) inTier(tier int, classes []int) (n int) {
 	t := &b.order.tiers[tier]
-	if len(classes) == len(b.order.all) || b.order.lines(tier, classes) > maxLines {
+	if len(classes) == len(b.order.all) || b.order.queues(tier, classes) > maxQueues {
 		return t.len()
 	}
 	for _, c := range classes {
-		for _, l := range b.order.classes[c].orders[tier] {
-			n += t.pieces(l)
+		for _, q := range b.order.classes[c].orders[tier] {
+			n += t.pieces(q)
 		}
 	}
 	return n
 }
 
 // aheadInTier counts the entries of e's tier, of some classes, that go before it, at most, some
-// of which are ahead of it in its line.
+// of which are ahead of it in its queue.
 func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int, classes []int) int {
-	l := e.line
-	t := &b.order.tiers[l.tier]
-	if b.order.lines(int(l.tier), classes) > maxLines {
-		return t.len() - (t.pieces(l) - ahead)
+	q := e.queue
+	t := &b.order.tiers[q.tier]
+	if b.order.queues(int(q.tier), classes) > maxQueues {
+		return t.len() - (t.pieces(q) - ahead)
 	}
-	l.flow.each(func(other *line[T]) {
-		if other != l && slices.Contains(classes, other.class.number) {
+	q.flow.each(func(other *queue[T]) {
+		if other != q && slices.Contains(classes, other.class.number) {
 			ahead += other.olderThan(e.ticket)
 		}
 	})
-	tag := max(e.tag, l.flow.floor+uint64(ahead)*uint64(l.flow.cost))
+	tag := max(e.tag, q.flow.floor+uint64(ahead)*uint64(q.flow.cost))
 	for _, c := range classes {
-		for _, other := range b.order.classes[c].orders[l.tier] {
-			if other.flow != l.flow {
+		for _, other := range b.order.classes[c].orders[q.tier] {
+			if other.flow != q.flow {
 				ahead += startsBefore(tag, other.tag, uint64(other.flow.cost), t.pieces(other))
 			}
 		}
@@ -132,68 +132,68 @@ func (b *Backlog[T]) aheadInTier(e *Entry[T], ahead int, classes []int) int {
 	return ahead
 }
 
-// aheadInLine counts the entries that go before e in its line, about.
-func aheadInLine[T any](e *Entry[T]) int {
-	l := e.line
-	if l.aged == nil {
+// aheadInQueue counts the entries that go before e in its queue, about.
+func aheadInQueue[T any](e *Entry[T]) int {
+	q := e.queue
+	if q.aged == nil {
 		return aheadInFIFO(e)
 	}
 	if e.place == 0 {
-		return l.aged.olderThan(e.ticket) + aheadInFIFO(e)
+		return q.aged.olderThan(e.ticket) + aheadInFIFO(e)
 	}
-	return l.olderThan(e.ticket)
+	return q.olderThan(e.ticket)
 }
 
 // aheadInFIFO counts the entries between e and the head of its FIFO, from
 // whichever end is nearer; in the far middle of a long one it interpolates.
 func aheadInFIFO[T any](e *Entry[T]) int {
-	l := e.line
+	q := e.queue
 	front, back := e, e
 	for step := range maxSteps {
-		if front == l.head {
+		if front == q.head {
 			return step
 		}
-		if back == l.tail {
-			return l.fifo() - 1 - step
+		if back == q.tail {
+			return q.fifo() - 1 - step
 		}
 		front, back = front.prev, back.next
 	}
-	return min(l.inFIFO(e.ticket), l.fifo()-1)
+	return min(q.inFIFO(e.ticket), q.fifo()-1)
 }
 
 // olderThan estimates how many entries of l came before a ticket.
-func (l *line[T]) olderThan(ticket uint64) int {
-	n := l.inFIFO(ticket)
-	if l.aged != nil {
-		n += l.aged.olderThan(ticket)
+func (q *queue[T]) olderThan(ticket uint64) int {
+	n := q.inFIFO(ticket)
+	if q.aged != nil {
+		n += q.aged.olderThan(ticket)
 	}
 	return n
 }
 
 // fifo is the number of entries in the FIFO.
-func (l *line[T]) fifo() int {
-	if l.aged == nil {
-		return int(l.n)
+func (q *queue[T]) fifo() int {
+	if q.aged == nil {
+		return int(q.n)
 	}
-	return int(l.n) - len(*l.aged)
+	return int(q.n) - len(*q.aged)
 }
 
 // inFIFO estimates how many entries of the FIFO came before a ticket, as if
 // tickets were spread evenly.
-func (l *line[T]) inFIFO(ticket uint64) int {
+func (q *queue[T]) inFIFO(ticket uint64) int {
 	switch {
-	case l.head == nil || ticket <= l.head.ticket:
+	case q.head == nil || ticket <= q.head.ticket:
 		return 0
-	case ticket > l.tail.ticket:
-		return l.fifo()
+	case ticket > q.tail.ticket:
+		return q.fifo()
 	}
-	part := float64(ticket-l.head.ticket) / float64(l.tail.ticket-l.head.ticket)
-	return min(int(part*float64(l.fifo()))+1, l.fifo())
+	part := float64(ticket-q.head.ticket) / float64(q.tail.ticket-q.head.ticket)
+	return min(int(part*float64(q.fifo()))+1, q.fifo())
 }
 
-// startsBefore bounds how many of the n entries of a line start before a tag in
+// startsBefore bounds how many of the n entries of a queue start before a tag in
 // another flow: those whose tags are smaller, if each takes one slot. first is the
-// line's tag, and cost what a slot takes.
+// queue's tag, and cost what a slot takes.
 func startsBefore(tag, first, cost uint64, n int) int {
 	if tag < first {
 		return 0

@@ -32,9 +32,9 @@ func (w *world) comeBack(r run) {
 	e := &backlog.Entry[int]{Value: r.id}
 	w.entries[r.id] = e
 	w.fast.Push(e, backlog.Arrival{
-		Tier: r.line.tier, Key: r.line.key, Class: r.line.class, Weight: r.weight, Ticket: r.ticket,
+		Tier: r.queue.tier, Key: r.queue.key, Class: r.queue.class, Weight: r.weight, Ticket: r.ticket,
 	})
-	w.slow.push(r.id, r.line, r.weight, r.ticket)
+	w.slow.push(r.id, r.queue, r.weight, r.ticket)
 	if e.Ticket() != r.ticket {
 		w.t.Fatalf("entry %d has ticket %d, it had %d", r.id, e.Ticket(), r.ticket)
 	}
@@ -53,8 +53,8 @@ func (w *world) fail() string {
 	w.rnd.Shuffle(len(gone), func(i, j int) { gone[i], gone[j] = gone[j], gone[i] })
 	for _, r := range gone {
 		w.running -= r.weight
-		w.fast.Keys().Finish(r.line.key)
-		w.slow.finish(r.line.key)
+		w.fast.Keys().Finish(r.queue.key)
+		w.slow.finish(r.queue.key)
 		w.comeBack(r)
 	}
 	w.dispatch()
@@ -68,7 +68,7 @@ func (w *world) restart() string {
 	}
 	all := w.runs
 	for _, e := range w.slow.waiting {
-		all = append(all, run{e.id, e.line, e.weight, e.ticket})
+		all = append(all, run{e.id, e.queue, e.weight, e.ticket})
 	}
 	all = slices.DeleteFunc(all, func(r run) bool { return r.ticket == 0 })
 	slices.SortFunc(all, func(x, y run) int { return cmp.Compare(x.ticket, y.ticket) })

@@ -10,7 +10,7 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-// The model test's world: the backlog, the naive model, and what runs.
+// The model test's world: the backlog, the model, and what runs.
 type world struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -27,7 +27,7 @@ type world struct {
 
 type run struct {
 	id     int
-	line   lineName
+	queue  queueName
 	weight int
 	ticket uint64 // 0 if it has never been queued
 }
@@ -40,9 +40,9 @@ const classes = 4
 func (w *world) step() string {
 	switch w.rnd.IntN(15) {
 	case 0, 1, 2:
-		return w.arrive(w.anyLine(), 1)
+		return w.arrive(w.anyQueue(), 1)
 	case 3:
-		return w.arrive(w.anyLine(), 1+w.rnd.IntN(4))
+		return w.arrive(w.anyQueue(), 1+w.rnd.IntN(4))
 	case 4, 5:
 		return w.finish()
 	case 6:
@@ -69,17 +69,17 @@ func (w *world) step() string {
 	}
 }
 
-func (w *world) anyLine() lineName {
-	return lineName{w.rnd.IntN(backlog.Tiers), keys[w.rnd.IntN(len(keys))], w.rnd.IntN(w.classes)}
+func (w *world) anyQueue() queueName {
+	return queueName{w.rnd.IntN(backlog.Tiers), keys[w.rnd.IntN(len(keys))], w.rnd.IntN(w.classes)}
 }
 
 // arrive starts at once what may, and queues the rest, as the scheduler does.
-func (w *world) arrive(line lineName, weight int) string {
+func (w *world) arrive(queue queueName, weight int) string {
 	if w.fast.Len() > 40 {
-		return w.finish() // the naive model scans
+		return w.finish() // the model scans
 	}
 	w.lastID++
-	id, tier, key, class := w.lastID, line.tier, line.key, line.class
+	id, tier, key, class := w.lastID, queue.tier, queue.key, queue.class
 	if w.cfg.Max > 0 {
 		weight = min(weight, w.cfg.Max)
 	}
@@ -90,7 +90,7 @@ func (w *world) arrive(line lineName, weight int) string {
 	if got && w.rnd.IntN(2) == 0 {
 		w.fast.Keys().Admit(key)
 		w.slow.run(key)
-		w.begin(run{id, lineName{tier, key, 0}, weight, 0})
+		w.begin(run{id, queueName{tier, key, 0}, weight, 0})
 		return fmt.Sprintf("admit %d", id)
 	}
 	e := &backlog.Entry[int]{Value: id}
@@ -100,7 +100,7 @@ func (w *world) arrive(line lineName, weight int) string {
 	} else {
 		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: weight})
 	}
-	w.slow.push(id, line, weight, 0)
+	w.slow.push(id, queue, weight, 0)
 	if got {
 		w.dispatch()
 	}
@@ -135,27 +135,27 @@ func (w *world) dispatch() (started int) {
 			return started
 		}
 		w.checkFIFO(m)
-		if e.Class() != m.line.class || e.Tier() != m.line.tier {
-			w.t.Fatalf("entry %d is of class %d and tier %d, pushed as %v", m.id, e.Class(), e.Tier(), m.line)
+		if e.Class() != m.queue.class || e.Tier() != m.queue.tier {
+			w.t.Fatalf("entry %d is of class %d and tier %d, pushed as %v", m.id, e.Class(), e.Tier(), m.queue)
 		}
-		r := run{m.id, m.line, e.Weight(), e.Ticket()}
+		r := run{m.id, m.queue, e.Weight(), e.Ticket()}
 		w.fast.Start(e)
 		w.slow.start(m)
 		delete(w.entries, m.id)
 		w.begin(r)
-		if limit := w.slow.limitOf(r.line.key); limit > 0 && w.slow.keyRuns[r.line.key] > limit {
-			w.t.Fatalf("%d of key %q run, the limit is %d", w.slow.keyRuns[r.line.key], r.line.key, limit)
+		if limit := w.slow.limitOf(r.queue.key); limit > 0 && w.slow.keyRuns[r.queue.key] > limit {
+			w.t.Fatalf("%d of key %q run, the limit is %d", w.slow.keyRuns[r.queue.key], r.queue.key, limit)
 		}
 		started++
 	}
 }
 
-// checkFIFO fails if an older entry is queued in the line of one that starts.
+// checkFIFO fails if an older entry is queued in the queue of one that starts.
 func (w *world) checkFIFO(m *modelEntry) {
 	e := w.entries[m.id]
 	for id, x := range w.entries {
 		if x.Ticket() < e.Ticket() && x.Tier() == e.Tier() && x.Key() == e.Key() && x.Class() == e.Class() {
-			w.t.Fatalf("entry %d of line %v starts before %d, which is older", m.id, m.line, id)
+			w.t.Fatalf("entry %d of queue %v starts before %d, which is older", m.id, m.queue, id)
 		}
 	}
 }
@@ -168,8 +168,8 @@ func (w *world) finish() string {
 	r := w.runs[i]
 	w.runs = slices.Delete(w.runs, i, i+1)
 	w.running -= r.weight
-	w.fast.Keys().Finish(r.line.key)
-	w.slow.finish(r.line.key)
+	w.fast.Keys().Finish(r.queue.key)
+	w.slow.finish(r.queue.key)
 	if r.ticket > 0 && w.rnd.IntN(3) == 0 {
 		w.comeBack(r) // before or after others have its place
 	}
@@ -275,16 +275,16 @@ func (w *world) limited() {
 	w.dispatch()
 }
 
-// burst queues many entries of one line, so that lines get long.
+// burst queues many entries of one queue, so that queues get long.
 func (w *world) burst() string {
 	if w.fast.Len() > 24 {
 		return "enough queued"
 	}
-	line := w.anyLine()
+	queue := w.anyQueue()
 	for range 5 {
-		w.arrive(line, 1)
+		w.arrive(queue, 1)
 	}
-	return fmt.Sprintf("burst of %v", line)
+	return fmt.Sprintf("burst of %v", queue)
 }
 
 func (w *world) check(did string) {
@@ -314,8 +314,8 @@ func (w *world) check(did string) {
 }
 
 // A million random operations of thirteen kinds give the same decisions as the
-// naive model, and no invariant is broken after any of them.
-func TestModel_BacklogMatchesNaivePolicy(t *testing.T) {
+// model, and no invariant is broken after any of them.
+func TestModel_BacklogMatchesReference(t *testing.T) {
 	const worlds, steps = 60, 5000
 	first := seeded.Seed(t)
 	for i := range uint64(worlds) {

@@ -2,35 +2,35 @@ package backlog
 
 import "github.com/stintgo/stint/internal/shrink"
 
-// lines is a binary min-heap of lines that know their index.
-type lines[T any] []*line[T]
+// queues is a binary min-heap of queues that know their index.
+type queues[T any] []*queue[T]
 
-func (h *lines[T]) insert(l *line[T]) {
-	l.pos = len(*h)
-	if *h = append(*h, l); l.pos > 0 {
-		h.up(l.pos)
+func (h *queues[T]) insert(q *queue[T]) {
+	q.pos = len(*h)
+	if *h = append(*h, q); q.pos > 0 {
+		h.up(q.pos)
 	}
 }
 
-func (h *lines[T]) remove(l *line[T]) {
-	i, last := l.pos, len(*h)-1
+func (h *queues[T]) remove(q *queue[T]) {
+	i, last := q.pos, len(*h)-1
 	moved := (*h)[last]
 	*h = shrink.Pop(*h)
-	if moved != l {
+	if moved != q {
 		(*h)[i], moved.pos = moved, i
 		h.fix(i)
 	}
-	l.pos = nowhere
+	q.pos = nowhere
 }
 
-// fix restores the order after the line at i has changed.
-func (h lines[T]) fix(i int) {
+// fix restores the order after the queue at i has changed.
+func (h queues[T]) fix(i int) {
 	if len(h) > 1 && !h.down(i) {
 		h.up(i)
 	}
 }
 
-func (h lines[T]) up(i int) {
+func (h queues[T]) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !h[i].before(h[parent]) {
@@ -41,7 +41,7 @@ func (h lines[T]) up(i int) {
 	}
 }
 
-func (h lines[T]) down(i int) (moved bool) {
+func (h queues[T]) down(i int) (moved bool) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
@@ -57,7 +57,7 @@ func (h lines[T]) down(i int) (moved bool) {
 	}
 }
 
-func (h lines[T]) swap(i, j int) {
+func (h queues[T]) swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].pos, h[j].pos = i, j
 }
