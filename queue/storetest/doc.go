@@ -53,5 +53,5 @@
 //	model_calls.go     Model: the random calls
 //	model_schedule.go  Model: schedules
 //	takeover.go        Model: processes that take a store over in the middle of a call
-//	naive.go           NewNaive: the model as a store; its rules are in queue/internal/reference
+//	reference.go       NewReference: the model as a store; its rules are in queue/internal/reference
 package storetest

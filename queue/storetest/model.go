@@ -53,7 +53,7 @@ type model struct {
 func newModel(t *testing.T, open Open) *model {
 	t.Helper()
 	m := &model{trial: newTrial(t, open(t, Config{})), rnd: seeded.Rand(t)}
-	m.right = &taken{newNaive(Config{}), m.Takeovers}
+	m.right = &taken{newReference(Config{}), m.Takeovers}
 	m.trial.ids.Random = m.rnd.Uint64
 	for i := range m.batches {
 		m.batches[i] = m.trial.ids.New(m.now)

@@ -5,13 +5,13 @@ import (
 	"github.com/stintgo/stint/queue/internal/reference"
 )
 
-// NewNaive returns a store in memory that is written to be obviously right: it keeps its
+// NewReference returns a store in memory that is written to be obviously right: it keeps its
 // tasks in a list, and every decision looks at all of them. The suite is proven on it, and
 // [Model] compares other stores with it. The cost of a call is quadratic in the number of
 // tasks.
-func NewNaive(cfg Config) queue.Store { return newNaive(cfg) }
+func NewReference(cfg Config) queue.Store { return newReference(cfg) }
 
-func newNaive(cfg Config) *reference.Store {
+func newReference(cfg Config) *reference.Store {
 	return reference.New(reference.Config(cfg.withDefaults()))
 }
 

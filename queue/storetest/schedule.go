@@ -199,7 +199,7 @@ func repeatedReschedule(c *trial) {
 
 func invalidSchedules(c *trial) {
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
-	for what, spoil := range map[string]func(*queue.Reschedule){
+	for what, change := range map[string]func(*queue.Reschedule){
 		"no name":                 func(r *queue.Reschedule) { r.Name, r.To.Name = "", "" },
 		"another name":            func(r *queue.Reschedule) { r.To.Name = "other" },
 		"no version":              func(r *queue.Reschedule) { r.To.Version = queue.ID{} },
@@ -215,7 +215,7 @@ func invalidSchedules(c *trial) {
 	} {
 		to, task := c.nextTick(is)
 		r := queue.Reschedule{Name: "s", Was: is.Version, To: &to, Tasks: []queue.NewTask{task}}
-		spoil(&r)
+		change(&r)
 		c.refused(what, c.Store.Reschedule(c.Context(), c.now, r), queue.ErrInvalid)
 	}
 	if s := c.schedule("s"); s.Version != is.Version {

@@ -7,10 +7,10 @@ import (
 	"github.com/stintgo/stint/queue/storetest"
 )
 
-// openNaive opens the store that the suite is proven on.
-func openNaive(t *testing.T, cfg storetest.Config) storetest.Harness {
+// openReference opens the store that the suite is proven on.
+func openReference(t *testing.T, cfg storetest.Config) storetest.Harness {
 	t.Helper()
-	store := storetest.NewNaive(cfg)
+	store := storetest.NewReference(cfg)
 	t.Cleanup(func() { store.Close() })
 	return storetest.Harness{Store: store}
 }
@@ -18,7 +18,7 @@ func openNaive(t *testing.T, cfg storetest.Config) storetest.Harness {
 // openRecoverable opens one that loses its process, and not its tasks.
 func openRecoverable(t *testing.T, cfg storetest.Config) storetest.Harness {
 	t.Helper()
-	store := &breakable{Store: openNaive(t, cfg).Store}
+	store := &breakable{Store: openReference(t, cfg).Store}
 	return storetest.Harness{
 		Store: store, Durable: true,
 		Reopen: func(*testing.T) queue.Store {
@@ -29,8 +29,8 @@ func openRecoverable(t *testing.T, cfg storetest.Config) storetest.Harness {
 	}
 }
 
-func TestNaive(t *testing.T) { storetest.Run(t, openNaive) }
+func TestReference(t *testing.T) { storetest.Run(t, openReference) }
 
-func TestNaiveThatIsDurable(t *testing.T) { storetest.Run(t, openRecoverable) }
+func TestReference_Durable(t *testing.T) { storetest.Run(t, openRecoverable) }
 
-func TestNaiveModel(t *testing.T) { storetest.Model(t, openNaive, 4_000) }
+func TestReference_Model(t *testing.T) { storetest.Model(t, openReference, 4_000) }
