@@ -517,7 +517,7 @@ func (p *play) finishAll() {
 	}
 }
 
-func TestModel_SchedulerMatchesNaive(t *testing.T) {
+func TestModel_SchedulerMatchesReference(t *testing.T) {
 	const plays, steps = 80, 1000
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 1))
 	counts := map[string]int{}

@@ -331,7 +331,7 @@ func TestC8_TicksThatCanNeverBe(t *testing.T) {
 			t.Errorf("the schedule is %+v", s)
 		}
 		if s := r.schedule(queue.Schedule{Cron: "@hourly"}); s.Error != "" {
-			t.Errorf("mended, the schedule is %+v", s)
+			t.Errorf("repaired, the schedule is %+v", s)
 		}
 		r.ticked("s", hours(1)...)
 		r.end()

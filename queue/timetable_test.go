@@ -32,8 +32,8 @@ func parse(t *testing.T, expr string) cron.Schedule {
 	return s
 }
 
-// naiveDue is what a schedule does, from all of its ticks.
-func naiveDue(missed queue.Missed, expr cron.Schedule, first, now time.Time) (ticks []time.Time, next time.Time) {
+// modelDue returns what a schedule does, from all of its ticks.
+func modelDue(missed queue.Missed, expr cron.Schedule, first, now time.Time) (ticks []time.Time, next time.Time) {
 	ticks = expr.Between(first.Add(-1), now, 1<<30)
 	newest := ticks[len(ticks)-1]
 	next, _ = expr.Next(now)
@@ -78,7 +78,7 @@ func lives(rnd *rand.Rand, s queue.ScheduleState, expr cron.Schedule, now time.T
 	s.Next, _ = expr.Next(now)
 	for range 15 {
 		now = s.Next.Add(standstill(rnd))
-		wantTicks, wantNext := naiveDue(s.Missed, expr, s.Next, now)
+		wantTicks, wantNext := modelDue(s.Missed, expr, s.Next, now)
 		for first := true; first || len(wantTicks) > 0; first = false {
 			ticks, next, err := s.Due(now)
 			if err != nil {
@@ -126,7 +126,7 @@ func TestC8_CursorsFarAway(t *testing.T) {
 func TestC8_ScheduleErrors(t *testing.T) {
 	r := newRig(t, 1, queue.Config{})
 	sound := queue.Schedule{Name: "nightly", Cron: "@daily", Task: queue.Spec{Kind: "k"}}
-	for want, spoil := range map[string]func(*queue.Schedule){
+	for want, change := range map[string]func(*queue.Schedule){
 		"name":   func(s *queue.Schedule) { s.Name = "" },
 		"minute": func(s *queue.Schedule) { s.Cron = "61 * * * *" },
 		"no time zone \"Mars/Olympus_Mons\": give a name of the IANA database": func(s *queue.Schedule) {
@@ -149,7 +149,7 @@ func TestC8_ScheduleErrors(t *testing.T) {
 		"characters that are n": func(s *queue.Schedule) { s.Name = "a\x00b" },
 	} {
 		s := sound
-		spoil(&s)
+		change(&s)
 		if err := r.Schedule(t.Context(), s); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
