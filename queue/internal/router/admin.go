@@ -116,7 +116,7 @@ func (s *Store) Reschedule(ctx context.Context, now time.Time, r queue.Reschedul
 	return s.reschedule(ctx, now, g, r)
 }
 
-// reschedule is Reschedule of a group, and remembers the places of the tasks.
+// reschedule is Reschedule of a group, and remembers the group of the tasks.
 func (s *Store) reschedule(ctx context.Context, now time.Time, group int, r queue.Reschedule) error {
 	err := s.stores[group].Reschedule(ctx, now, r)
 	if err == nil {

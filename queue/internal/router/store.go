@@ -22,8 +22,8 @@ import (
 type Store struct {
 	table   *Table
 	stores  []queue.Store // by group
-	tasks   places
-	batches places
+	tasks   groupCache
+	batches groupCache
 	slow    []slow // by group
 	probes  sync.WaitGroup
 }

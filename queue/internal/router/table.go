@@ -11,7 +11,7 @@ package router
 //   - read.go: the calls that read
 //   - admin.go: settings and schedules
 //   - guard.go: a store that refuses the queues of other groups
-//   - places.go: the groups of tasks that are known
+//   - groupcache.go: the groups of tasks that are known
 
 import (
 	"errors"
