@@ -18,11 +18,11 @@ type order struct {
 // turns is the starts of one queue.
 type turns struct {
 	starts int
-	last   map[line]int // number of the last start of each line
+	last   map[tierKey]int // number of the last start of each tier and key
 }
 
-// line is tasks that start in the order of their submission: those of one tier and key.
-type line struct {
+// tierKey names tasks that start in the order of their submission: those of one tier and key.
+type tierKey struct {
 	tier stint.Priority
 	key  string
 }
@@ -30,7 +30,7 @@ type line struct {
 func (o *order) of(name string) *turns {
 	q := o.queues[name]
 	if q == nil {
-		q = &turns{last: make(map[line]int)}
+		q = &turns{last: make(map[tierKey]int)}
 		o.queues[name] = q
 	}
 	return q
@@ -40,7 +40,7 @@ func (o *order) of(name string) *turns {
 func (o *order) started(t *Task) {
 	q := o.of(t.Queue)
 	q.starts++
-	q.last[line{t.Tier, t.Key}] = q.starts
+	q.last[tierKey{t.Tier, t.Key}] = q.starts
 }
 
 // next returns the task that a claim starts next, nil if it may start none.
@@ -75,10 +75,10 @@ func (o *order) eligible(now time.Time, c queue.Claim) []*Task {
 	return o.Limits.ready(now, c)
 }
 
-// first returns the first task of a tier: the oldest of the line that has waited longest
+// first returns the first task of a tier: the oldest of the tier and key that has waited longest
 // for its turn.
 func (o *order) first(tasks []*Task, tier stint.Priority) (first *Task) {
-	last := func(t *Task) int { return o.of(t.Queue).last[line{t.Tier, t.Key}] }
+	last := func(t *Task) int { return o.of(t.Queue).last[tierKey{t.Tier, t.Key}] }
 	for _, t := range tasks {
 		if t.Tier == tier && (first == nil || last(t) < last(first)) {
 			first = t

@@ -14,7 +14,7 @@ type disk struct {
 	rows    map[string][]byte
 	applies int  // the number of its batches
 	fault   flaw // of the next batch
-	starts  map[int]machine.LeaseEntry
+	entries map[int]machine.LeaseEntry
 }
 
 // flaw is a failure of a batch.
@@ -77,42 +77,42 @@ func (d *drive) Scan(from, to string, down bool, fn func(key string, value []byt
 
 func (d *drive) Close() error { return nil }
 
-func (d *drive) Recall(fn func(place int, s machine.LeaseEntry)) error {
+func (d *drive) Recall(fn func(slot int, s machine.LeaseEntry)) error {
 	d.reserved = make(map[int]queue.Token)
-	for _, place := range slices.Sorted(maps.Keys(d.starts)) {
-		d.reserved[place] = d.starts[place].Token
-		fn(place, d.starts[place])
+	for _, slot := range slices.Sorted(maps.Keys(d.entries)) {
+		d.reserved[slot] = d.entries[slot].Token
+		fn(slot, d.entries[slot])
 	}
 	return nil
 }
 
-func (d *drive) Reserve(token queue.Token) (place int, err error) {
-	for place = 1; d.reserved[place] != 0; place++ {
+func (d *drive) Reserve(token queue.Token) (slot int, err error) {
+	for slot = 1; d.reserved[slot] != 0; slot++ {
 	}
-	d.reserved[place] = token
-	return place, nil
+	d.reserved[slot] = token
+	return slot, nil
 }
 
-func (d *drive) Put(starts []machine.SlotEntry) (n int, err error) {
-	for _, s := range starts {
+func (d *drive) Put(entries []machine.SlotEntry) (n int, err error) {
+	for _, s := range entries {
 		if !d.gone && d.reserved[s.Slot] == s.Token {
-			d.starts[s.Slot] = s.LeaseEntry
+			d.entries[s.Slot] = s.LeaseEntry
 		}
 	}
-	return len(starts), nil
+	return len(entries), nil
 }
 
-func (d *drive) Free(place int, token queue.Token) {
-	if d.reserved[place] == token {
-		delete(d.reserved, place)
+func (d *drive) Free(slot int, token queue.Token) {
+	if d.reserved[slot] == token {
+		delete(d.reserved, slot)
 	}
 }
 
 // forget loses some entries of the lease log, as a loss of power does.
 func (d *disk) forget(lost func() bool) {
-	for _, place := range slices.Sorted(maps.Keys(d.starts)) {
+	for _, slot := range slices.Sorted(maps.Keys(d.entries)) {
 		if lost() {
-			delete(d.starts, place)
+			delete(d.entries, slot)
 		}
 	}
 }

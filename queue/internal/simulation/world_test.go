@@ -74,7 +74,7 @@ func newWorld(ctx context.Context, seed uint64) *world {
 	w := &world{
 		seed: seed, rng: rng, begun: time.Now(), gate: newGate(), over: make(chan struct{}),
 		signals: make(map[string]<-chan struct{}),
-		disk:    &disk{rows: make(map[string][]byte), starts: make(map[int]machine.LeaseEntry)},
+		disk:    &disk{rows: make(map[string][]byte), entries: make(map[int]machine.LeaseEntry)},
 	}
 	w.ctx, w.end = context.WithCancel(context.WithoutCancel(ctx))
 	// No value is a multiple of another one: two timers with the same time fire in any
