@@ -68,9 +68,9 @@ func (a *asynqQueue) work(handled func(stamp int64)) error {
 	}))
 }
 
-func (a *asynqQueue) settled() error { return untilNone(a.kept) }
+func (a *asynqQueue) settled() error { return untilNone(a.unsettled) }
 
-func (a *asynqQueue) kept() (int, error) {
+func (a *asynqQueue) unsettled() (int, error) {
 	info, err := a.inspector.GetQueueInfo(defaultQueue)
 	if err != nil {
 		return 0, err
@@ -79,9 +79,9 @@ func (a *asynqQueue) kept() (int, error) {
 }
 
 // untilNone returns when a system says that it keeps no more tasks.
-func untilNone(kept func() (int, error)) error {
+func untilNone(unsettled func() (int, error)) error {
 	for {
-		n, err := kept()
+		n, err := unsettled()
 		if err != nil || n == 0 {
 			return err
 		}

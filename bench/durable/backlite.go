@@ -56,9 +56,9 @@ func (b *backliteQueue) work(handled func(stamp int64)) error { //nolint:unparam
 	return nil
 }
 
-func (b *backliteQueue) settled() error { return untilNone(b.kept) }
+func (b *backliteQueue) settled() error { return untilNone(b.unsettled) }
 
-func (b *backliteQueue) kept() (n int, err error) {
+func (b *backliteQueue) unsettled() (n int, err error) {
 	err = b.db.QueryRow("select count(*) from backlite_tasks").Scan(&n) //nolint:noctx // it ends by itself
 	return n, err
 }

@@ -97,6 +97,6 @@ func (q *twoQueues) work(handled func(stamp int64)) error {
 	return q.workOn(slots, handled, queueNames()...)
 }
 
-func (q *twoQueues) kept() (int, error) { return q.keptIn(queueNames()...) }
+func (q *twoQueues) unsettled() (int, error) { return q.unsettledIn(queueNames()...) }
 
 var _ system = (*twoQueues)(nil)

@@ -27,4 +27,4 @@ func (s *syncedLog) submit(int64) error {
 	return s.log.Append()
 }
 
-func (s *syncedLog) kept() (int, error) { return s.records, nil }
+func (s *syncedLog) unsettled() (int, error) { return s.records, nil }

@@ -108,9 +108,9 @@ func (q *natsQueue) work(handled func(stamp int64)) error {
 	return nil
 }
 
-func (q *natsQueue) settled() error { return untilNone(q.kept) }
+func (q *natsQueue) settled() error { return untilNone(q.unsettled) }
 
-func (q *natsQueue) kept() (int, error) {
+func (q *natsQueue) unsettled() (int, error) {
 	info, err := q.stream.Info(context.Background())
 	if err != nil {
 		return 0, err

@@ -117,7 +117,7 @@ func (p *pebbleRows) settled() error {
 	return <-p.failed
 }
 
-func (p *pebbleRows) kept() (int, error) {
+func (p *pebbleRows) unsettled() (int, error) {
 	it, err := p.db.NewIter(nil)
 	if err != nil {
 		return 0, err

@@ -94,9 +94,9 @@ func (r *riverQueue) work(handled func(stamp int64)) error {
 	return client.Start(context.Background())
 }
 
-func (r *riverQueue) settled() error { return untilNone(r.kept) }
+func (r *riverQueue) settled() error { return untilNone(r.unsettled) }
 
-func (r *riverQueue) kept() (n int, err error) {
+func (r *riverQueue) unsettled() (n int, err error) {
 	const query = "select count(*) from river_job where finalized_at is null"
 	err = r.pool.QueryRow(context.Background(), query).Scan(&n)
 	return n, err

@@ -104,9 +104,9 @@ func (s *stintQueue) settled() error {
 	return err
 }
 
-func (s *stintQueue) kept() (int, error) { return s.keptIn("default") }
+func (s *stintQueue) unsettled() (int, error) { return s.unsettledIn("default") }
 
-func (s *stintQueue) keptIn(queues ...string) (n int, err error) {
+func (s *stintQueue) unsettledIn(queues ...string) (n int, err error) {
 	stats, err := s.queue.Stats(context.Background())
 	if err != nil {
 		return 0, err

@@ -13,8 +13,8 @@ type keeper interface {
 	// submit adds a task and returns when the system has answered that it has it.
 	// The stamp is part of the payload.
 	submit(stamp int64) error
-	// kept is how many tasks are there that are not settled.
-	kept() (int, error)
+	// unsettled returns the number of tasks that are not settled.
+	unsettled() (int, error)
 }
 
 // batcher has a way that is made for many tasks at a time.
@@ -39,9 +39,9 @@ type opener func(*turn) (keeper, error)
 
 // keeps answers an error if there are not n tasks that are not settled.
 func keeps(k keeper, n int) error {
-	kept, err := k.kept()
-	if err == nil && kept != n {
-		err = fmt.Errorf("it keeps %d tasks, want %d", kept, n)
+	unsettled, err := k.unsettled()
+	if err == nil && unsettled != n {
+		err = fmt.Errorf("%d tasks are unsettled, want %d", unsettled, n)
 	}
 	return err
 }

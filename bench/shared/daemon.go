@@ -24,7 +24,7 @@ type daemonClient struct {
 	waiting, holds bool // guarded by the daemon's lock
 }
 
-const giveBack = 255
+const release = 255
 
 // startDaemon starts the daemon in a process of its own.
 func startDaemon(t *turn) (address string, err error) {
@@ -59,7 +59,7 @@ func (d *daemon) serve(c *daemonClient) {
 		if _, err := io.ReadFull(c.conn, message); err != nil {
 			break
 		}
-		if message[0] == giveBack {
+		if message[0] == release {
 			d.release(c)
 		} else {
 			d.acquire(c, int(message[0]))
@@ -128,6 +128,6 @@ func (c daemonCaller) acquire(tier stint.Priority) error {
 }
 
 func (c daemonCaller) release() error {
-	_, err := c.conn.Write([]byte{giveBack})
+	_, err := c.conn.Write([]byte{release})
 	return err
 }
