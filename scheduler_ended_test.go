@@ -158,10 +158,10 @@ func TestA6_ContextThatUsesTheSchedulerEnds(t *testing.T) {
 	}
 }
 
-// kept returns the future that submit makes of a new object, and a weak pointer to the object.
+// futureOfObject returns the future that submit makes of a new object, and a weak pointer to the object.
 //
 //go:noinline
-func kept(ctx context.Context, submit func(context.Context, *[64]int) *stint.Future[int]) (
+func futureOfObject(ctx context.Context, submit func(context.Context, *[64]int) *stint.Future[int]) (
 	*stint.Future[int], weak.Pointer[[64]int],
 ) {
 	object := new([64]int)
@@ -201,7 +201,7 @@ func TestD6_RefusedFutureLetsGoOfItsFunction(t *testing.T) {
 		"continuation, ended ctx": {done, then(s)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, object := kept(c.ctx, c.submit)
+			f, object := futureOfObject(c.ctx, c.submit)
 			f.Cancel(errAsked)
 			if _, err := f.Wait(t.Context()); err == nil {
 				t.Fatal("the future has a value")

@@ -256,7 +256,7 @@ func TestSlots_LostGrantOfAcquire(t *testing.T) {
 	})
 }
 
-func TestSlots_NestedWorkLendsTheSharedSlot(t *testing.T) {
+func TestSlots_NestedWorkSuspendsTheSharedSlot(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		for _, way := range waits {
 			t.Run(fmt.Sprintf("%s/slow=%t", way.name, slow), func(t *testing.T) {

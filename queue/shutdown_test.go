@@ -275,15 +275,15 @@ func TestC5_WakeUpsOfTwoRuns(t *testing.T) {
 	} {
 		for _, first := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, " and the first ends: ", first), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { twoRunsAreTold(t, later, first, plan) })
+				synctest.Test(t, func(t *testing.T) { eitherRunEnds(t, later, first, plan) })
 			})
 		}
 	}
 }
 
-// twoRunsAreTold ends the first or the second of two calls of Run between the plan of
-// a task that is due later, and then.
-func twoRunsAreTold(t *testing.T, later time.Duration, first bool, plan func(r *rig, hang func()) error) {
+// eitherRunEnds ends the first or the second of two calls of Run between the order that makes
+// a task due later and the time at which it is due.
+func eitherRunEnds(t *testing.T, later time.Duration, first bool, plan func(r *rig, hang func()) error) {
 	t.Helper()
 	r, store := newFaultyRig(t, queue.Config{Poll: time.Hour})
 	var hangs atomic.Bool

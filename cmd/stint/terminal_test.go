@@ -78,6 +78,6 @@ func TestTerminal_InterruptSaysWhatItWaitsFor(t *testing.T) {
 }
 
 // Jobs that are stopped for other reasons are none of stint's business.
-func TestTerminal_OtherStopsAreNotToldOf(t *testing.T) {
+func TestTerminal_OtherStopsAreNotReported(t *testing.T) {
 	stint(t, "", "run", "-q", "--timeout", "100ms", "-n0", "kill -STOP $$", ":::", "a").want(t, "", "", 1)
 }

@@ -316,14 +316,15 @@ func (p *piece) since() int64 {
 // now, and nothing else may start because of it.
 func (q *queue) behind(a Ask) bool { return a.Key == "" && q.runs[a.Tier].n > 0 }
 
-// pieceAt returns the first item of a run at or behind a place, if it arrived by last.
-func (q *queue) pieceAt(stand *node, at uint64, last int64) (p backlog.Piece[int64], ok bool) {
-	r := &q.runs[stand.Tier()]
+// pieceAt returns the first item at or behind a place, of the run that rep represents, if it arrived
+// by last.
+func (q *queue) pieceAt(rep *node, at uint64, last int64) (p backlog.Piece[int64], ok bool) {
+	r := &q.runs[rep.Tier()]
 	place, ok := r.next(at)
 	if !ok || r.at(place).since > last {
 		return p, false
 	}
-	here := r.piece(stand.Tier(), place)
+	here := r.piece(rep.Tier(), place)
 	return backlog.Piece[int64]{
 		Value: here.arrived(), Weight: int(here.weight), Ticket: uint64(here.since()), Next: place + 1,
 	}, true

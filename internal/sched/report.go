@@ -100,7 +100,7 @@ func (e *Engine) Waiting(also func(), each func(n int, p *Present, w *Wait)) {
 	last := e.queue.clock.last
 	e.unlock()
 	queued := backlog.ScanRuns(e.queue.policy, engineLock{e}, arrivedNode,
-		func(stand *node, at uint64) (backlog.Piece[int64], bool) { return e.queue.pieceAt(stand, at, last) })
+		func(rep *node, at uint64) (backlog.Piece[int64], bool) { return e.queue.pieceAt(rep, at, last) })
 	present := e.presentWith(also)
 	for p := range queued.All(present.Running) {
 		each(queued.Len(), &present, &Wait{Tier: p.Tier, Since: e.queue.clock.time(p.Value), Why: p.Reasons})
