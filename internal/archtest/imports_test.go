@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"os"
 	"os/exec"
 	"path"
@@ -66,7 +67,7 @@ var directions = []direction{
 	{
 		pkg: "queue", state: here,
 		may: []string{
-			".", "internal/backlog", "internal/clock", "internal/logthrottle", "internal/version", "retry", "queue/cron",
+			".", "internal/clock", "internal/logthrottle", "internal/version", "retry", "queue/cron",
 		},
 	},
 	// The encoding of rows, for stores that store bytes.
@@ -100,7 +101,7 @@ var directions = []direction{
 		pkg: "queue/internal/dbrows", state: here,
 		may: []string{
 			"queue", "queue/internal/journal", "queue/internal/lease", "queue/internal/machine", "queue/internal/stall",
-			"internal/clock", "internal/logthrottle",
+			"internal/clock",
 		},
 	},
 	// Moves rows from store to store.
@@ -165,7 +166,7 @@ var directions = []direction{
 	{pkg: "transfer/browser", state: here},
 	{
 		pkg: "server", state: here,
-		may: []string{".", "csync", "queue", "internal/clock", "internal/wire", "internal/peer", "transfer", "server/web"},
+		may: []string{"csync", "queue", "internal/clock", "internal/wire", "internal/peer"},
 	},
 	{pkg: "server/web", state: planned},
 	// One store of several, by queue.
@@ -233,6 +234,36 @@ func TestImports(t *testing.T) {
 		if seen[d.pkg] != bool(d.state) {
 			t.Errorf("the row of %s in internal/archtest/imports_test.go is out of date: "+
 				"`here` is for packages that exist, `planned` for those that do not", d.pkg)
+		}
+	}
+}
+
+// An import that the table allows and no file has would let a package import more than it needs.
+func TestImports_AllowedAreUsed(t *testing.T) {
+	files := map[string][]*goFile{} // by the pkg of their row
+	for _, f := range goFiles(t) {
+		if d := directionOf(path.Dir(f.path)); d != nil && inMainModule(f.path) {
+			files[d.pkg] = append(files[d.pkg], f)
+		}
+	}
+	for _, d := range directions {
+		imported := func(tests bool, may, modules []string) bool {
+			return slices.ContainsFunc(files[d.pkg], func(f *goFile) bool {
+				return (tests || !f.isTest()) && slices.ContainsFunc(f.ast.Imports, func(spec *ast.ImportSpec) bool {
+					name := strings.Trim(spec.Path.Value, `"`)
+					return mayImport(name, may, modules) && !mayImport(name, nil, nil) // the standard library
+				})
+			})
+		}
+		for _, pattern := range d.may {
+			if !imported(false, []string{pattern}, nil) {
+				t.Errorf("%s does not import %s: remove that from its row in internal/archtest/imports_test.go", d.pkg, pattern)
+			}
+		}
+		for _, m := range d.modules {
+			if !imported(true, nil, []string{m}) {
+				t.Errorf("%s does not import %s: remove that from its row in internal/archtest/imports_test.go", d.pkg, m)
+			}
 		}
 	}
 }
