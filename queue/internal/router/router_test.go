@@ -587,7 +587,8 @@ func TestC11_GroupThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// interrupted is a store that does not answer Maintain while it is away.
+// interrupted is a store that does not answer Maintain while it is away. Its error is then that of
+// the context alone, as that of a client of another process.
 type interrupted struct {
 	queue.Store
 	away *atomic.Bool
@@ -595,7 +596,8 @@ type interrupted struct {
 
 func (i interrupted) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
 	if i.away.Load() {
-		return silent{}.Maintain(ctx, now, limit)
+		<-ctx.Done()
+		return time.Time{}, context.Cause(ctx)
 	}
 	return i.Store.Maintain(ctx, now, limit)
 }

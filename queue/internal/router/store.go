@@ -82,12 +82,16 @@ func (s *Store) search(
 	return err
 }
 
-// partOf returns the context for a part of a call: limited, if the call has several.
+// errSilent is the error of a group that has not answered a part of a call in time.
+var errSilent = fmt.Errorf("%w: it does not answer in time", queue.ErrUnavailable)
+
+// partOf returns the context for a part of a call: limited, if the call has several. The error of a
+// store that a context has ended wraps the cause.
 func partOf(ctx context.Context, parts int) (context.Context, context.CancelFunc) {
 	if parts == 1 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, partWithin)
+	return context.WithTimeoutCause(ctx, partWithin, errSilent)
 }
 
 // all returns all groups, the default group first.
