@@ -165,7 +165,7 @@ func route[T any](
 			return zero, err
 		case <-ctx.Done():
 			again.Stop()
-			return zero, context.Cause(ctx)
+			return zero, fmt.Errorf("%w: %v", context.Cause(ctx), err) //nolint:errorlint // the call has ended for the cause
 		}
 		at = now.Add(clock.Now().Sub(begun))
 	}

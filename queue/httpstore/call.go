@@ -107,33 +107,43 @@ func (a *answer) ahead() time.Duration {
 func (s *Store) sendUntilAnswered(ctx context.Context, q request) (*answer, error) {
 	patience := time.NewTimer(s.cfg.Patience)
 	defer patience.Stop()
+	var last error // why the server has not answered
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, endOf(ctx, last)
 		}
 		a, err := s.try(ctx, q)
 		switch {
 		case err == nil && a.status != http.StatusServiceUnavailable:
 			return a, nil
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
+			return nil, endOf(ctx, last)
 		case errors.Is(err, ErrNoAnswer), isForeign(err):
 			return nil, s.unavailable(err)
+		case err == nil:
+			last = s.decode(a, nil)
+		default:
+			last = s.unavailable(err)
 		}
 		again := time.NewTimer(wait)
 		select {
 		case <-again.C:
 		case <-patience.C:
 			again.Stop()
-			if err == nil {
-				return a, nil // the answer has the reason
-			}
-			return nil, s.unavailable(err)
+			return nil, last
 		case <-ctx.Done():
 			again.Stop()
-			return nil, context.Cause(ctx)
+			return nil, endOf(ctx, last)
 		}
 	}
+}
+
+// endOf returns the cause for which a context has ended, and why the server had not answered by then.
+func endOf(ctx context.Context, why error) error {
+	if why == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %v", context.Cause(ctx), why) //nolint:errorlint // the call has ended for the cause
 }
 
 // ErrNoAnswer is wrapped by the error of a call that the server has not answered within

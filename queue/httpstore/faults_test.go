@@ -53,7 +53,8 @@ func TestC6_ServerAway(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if _, err := s.Stats(ctx, time.Now()); !errors.Is(err, context.DeadlineExceeded) {
+		_, err = s.Stats(ctx, time.Now())
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), says) {
 			t.Errorf("a call whose context ends meanwhile says %v", err)
 		}
 		time.AfterFunc(500*time.Millisecond, func() { n.start(store, server.Config{}) })
