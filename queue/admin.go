@@ -27,11 +27,13 @@ type Admin interface {
 	PauseQueue(ctx context.Context, now time.Time, queue string, p *Pause) error
 
 	// Settings returns the settings and the pause of each queue that has any, by the name of
-	// the queue, and under "" those of all queues.
+	// the queue, and under "" those of all queues. A store that consists of several may return those
+	// of the stores that answer with a [PartialError].
 	Settings(ctx context.Context) (map[string]Configured, error)
 
 	// Schedules returns all schedules, sorted by name. Like Find, it may return changes that
-	// are not durable yet. With an error it may return those that it could read.
+	// are not durable yet. A store that consists of several may return those of the stores that
+	// answer with a [PartialError].
 	Schedules(ctx context.Context) ([]ScheduleState, error)
 
 	// Reschedule changes a schedule if its version is still r.Was, and submits r.Tasks as

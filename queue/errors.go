@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -60,3 +61,28 @@ func (e *LedError) Error() string {
 
 // Unwrap returns [ErrLed].
 func (e *LedError) Unwrap() error { return ErrLed }
+
+// PartialError is the error of a call that returns a part of what it was asked for, because some
+// groups of queues do not answer; see [Group]. What the call returns besides is what the other groups
+// have. PartialError wraps [ErrUnavailable].
+type PartialError struct {
+	Missing []MissingGroup
+}
+
+// MissingGroup is a group that does not answer.
+type MissingGroup struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Error names the groups.
+func (e *PartialError) Error() string {
+	texts := make([]string, len(e.Missing))
+	for i, g := range e.Missing {
+		texts[i] = fmt.Sprintf("group %s does not answer: %s", g.Name, g.Reason)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns [ErrUnavailable].
+func (e *PartialError) Unwrap() error { return ErrUnavailable }

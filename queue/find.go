@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 )
@@ -22,25 +24,31 @@ func (q *Queue) get(ctx context.Context, id ID, p Page) (Task, error) {
 }
 
 // Find yields the tasks that a filter finds, the oldest first. It reads them page by
-// page, so it yields each task as it was at some time during the loop.
+// page, so it yields each task as it was at some time during the loop. An error ends the loop,
+// a [PartialError] after the tasks of the groups that answer.
 func (q *Queue) Find(ctx context.Context, f Filter) iter.Seq2[Task, error] {
 	return func(yield func(Task, error) bool) {
 		const size = 100
+		var missing error // of the first page without the tasks of some groups
 		for page := (Page{Limit: size}); ; {
 			found, err := q.store.Find(ctx, f, page)
-			if err != nil {
+			if _, partial := errors.AsType[*PartialError](err); err != nil && !partial {
 				yield(Task{}, err)
 				return
 			}
+			missing = cmp.Or(missing, err)
 			for i := range found {
 				if !yield(found[i], nil) {
 					return
 				}
 			}
 			if len(found) < size {
-				return
+				break
 			}
 			page.After = found[size-1].ID
+		}
+		if missing != nil {
+			yield(Task{}, missing)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func (q *Queue) Unschedule(ctx context.Context, name string) error {
 	return q.reschedule(ctx, name, existing(name, func(*ScheduleState) (*ScheduleState, error) { return nil, nil }))
 }
 
-// Schedules returns all schedules of the store, sorted by name.
+// Schedules returns all schedules of the store, sorted by name; with a [PartialError], those of the
+// groups that answer.
 func (q *Queue) Schedules(ctx context.Context) ([]ScheduleState, error) {
 	return q.store.Schedules(ctx)
 }

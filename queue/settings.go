@@ -322,7 +322,8 @@ func (q *Queue) ResumeQueue(ctx context.Context, name string) error {
 	return q.store.PauseQueue(ctx, q.clock.Now(), name, nil)
 }
 
-// Settings returns the settings by queue, and those of all queues under "".
+// Settings returns the settings by queue, and those of all queues under ""; with a [PartialError],
+// those of the groups that answer.
 func (q *Queue) Settings(ctx context.Context) (map[string]Configured, error) {
 	return q.store.Settings(ctx)
 }

@@ -88,7 +88,8 @@ type Store interface {
 	// each task as it was at some time during the call. Explain, Stats, Watch, and Find without
 	// [Page.Durable], may return changes that are not durable yet, and that a crash may undo.
 	// A task that cannot be read is returned with the fields that are known, see
-	// [HoldDamaged], if the filter needs no others.
+	// [HoldDamaged], if the filter needs no others. A store that consists of several may return
+	// the tasks of those that answer with a [PartialError].
 	Find(ctx context.Context, f Filter, p Page) ([]Task, error)
 
 	// Explain returns the reasons why a task waits, the binding reason first, and none if
@@ -115,7 +116,9 @@ type Store interface {
 
 	// Watch calls begun, and then fn for every change of a task's state since that call, in
 	// order, until ctx ends. A watcher that is too slow misses events; a later event has
-	// their number. If the watch cannot begin, Watch calls neither function.
+	// their number. If the watch cannot begin, Watch calls neither function. The watch of a store
+	// that consists of several may begin without those that do not answer; then it ends with an
+	// ErrUnavailable when one of them answers again.
 	Watch(ctx context.Context, begun func(), fn func(Event)) error
 
 	// Close releases the leases of this process, which does not count as a crash of their

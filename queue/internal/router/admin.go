@@ -48,13 +48,10 @@ func (s *Store) PauseQueue(ctx context.Context, now time.Time, name string, p *q
 // Settings is as [queue.Admin] says. Those of all queues are those of the default group.
 func (s *Store) Settings(ctx context.Context) (map[string]queue.Configured, error) {
 	parts := make([]map[string]queue.Configured, len(s.stores))
-	err := s.each(s.all(), func(g int) (err error) {
+	err := s.gather(ctx, func(ctx context.Context, g int) (err error) {
 		parts[g], err = s.stores[g].Settings(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	all := make(map[string]queue.Configured)
 	for g, part := range parts {
 		for name, c := range part {
@@ -63,17 +60,14 @@ func (s *Store) Settings(ctx context.Context) (map[string]queue.Configured, erro
 			}
 		}
 	}
-	return all, nil
+	return all, err
 }
 
-// Schedules is as [queue.Admin] says. If groups do not answer within 3 s, it returns the schedules
-// of the others with an error that names these groups.
+// Schedules is as [queue.Admin] says.
 func (s *Store) Schedules(ctx context.Context) (all []queue.ScheduleState, err error) {
 	parts := make([][]queue.ScheduleState, len(s.stores))
-	err = s.each(s.all(), func(g int) (err error) {
-		part, stop := partOf(ctx, len(s.stores))
-		defer stop()
-		parts[g], err = s.stores[g].Schedules(part)
+	err = s.gather(ctx, func(ctx context.Context, g int) (err error) {
+		parts[g], err = s.stores[g].Schedules(ctx)
 		return err
 	})
 	all = slices.Concat(parts...)

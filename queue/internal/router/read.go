@@ -14,13 +14,26 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Find is as [queue.Store] says: the tasks of all groups come in the order of their IDs. If it is
-// for tasks by their IDs, it returns when all are found, also if a group does not answer, and asks
-// no group that is known to have none of them.
+// Find is as [queue.Store] says: the tasks of all groups come in the order of their IDs.
 func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
-	if f.Queue != "" {
+	switch {
+	case f.Queue != "":
 		return s.stores[s.table.Of(f.Queue)].Find(ctx, f, p)
+	case len(f.IDs) > 0 || p.Durable: // a group may take long to make its tasks durable
+		return s.findAll(ctx, f, p)
 	}
+	pages := make([][]queue.Task, len(s.stores))
+	err := s.gather(ctx, func(ctx context.Context, g int) (err error) {
+		pages[g], err = s.stores[g].Find(ctx, f, p)
+		return err
+	})
+	return merge(pages, p), err
+}
+
+// findAll is Find with an answer that lacks nothing: it waits for all groups. If it is for tasks by
+// their IDs, it returns when all are found, also if a group does not answer, and asks no group that
+// is known to have none of them.
+func (s *Store) findAll(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
 	groups, wanted := s.all(), make(map[queue.ID]bool)
 	if len(f.IDs) > 0 && f.Batch.IsZero() {
 		known, unknown := s.split(len(f.IDs), func(i int) queue.ID { return f.IDs[i] })
@@ -109,14 +122,17 @@ func (s *Store) Explain(ctx context.Context, now time.Time, id queue.ID) (reason
 // Stats is as [queue.Store] says. Total has the running tasks of all groups. Lead is the
 // leader of the default group, and Groups has those of all.
 func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
-	parts, silent := make([]queue.Stats, len(s.stores)), make([]error, len(s.stores))
-	err := s.each(s.all(), func(g int) error {
-		part, stop := partOf(ctx, len(s.stores))
-		defer stop()
-		parts[g], silent[g] = s.stores[g].Stats(part, now)
-		return silent[g]
+	parts := make([]queue.Stats, len(s.stores))
+	err := s.gather(ctx, func(ctx context.Context, g int) (err error) {
+		parts[g], err = s.stores[g].Stats(ctx, now)
+		return err
 	})
-	if err != nil && (!slices.Contains(silent, nil) || ctx.Err() != nil) {
+	silent := make(map[string]string) // the reasons of the groups that do not answer
+	if partial, ok := errors.AsType[*queue.PartialError](err); ok {
+		for _, m := range partial.Missing {
+			silent[m.Name] = m.Reason
+		}
+	} else if err != nil {
 		return queue.Stats{}, err
 	}
 	total := parts[s.table.Default()]
@@ -124,9 +140,7 @@ func (s *Store) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	var refuses []string
 	for g := range parts {
 		part := &parts[g]
-		if silent[g] != nil {
-			part.Refuses = silent[g].Error()
-		}
+		part.Refuses = cmp.Or(silent[s.table.Name(g)], part.Refuses)
 		if part.Refuses != "" {
 			refuses = append(refuses, "group "+s.table.Name(g)+": "+part.Refuses)
 		}
@@ -182,37 +196,4 @@ func joinNodes(all, more []queue.Node) []queue.Node {
 	}
 	slices.SortStableFunc(all, func(a, b queue.Node) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// Watch is as [queue.Store] says: the events of each group are in order. It ends when the
-// watch of one group does.
-func (s *Store) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex // guards begins, and the calls of fn
-	begins, ready := len(s.stores), make(chan struct{})
-	err := s.each(s.all(), func(g int) error {
-		err := s.stores[g].Watch(ctx, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if begins--; begins == 0 {
-				begun()
-				close(ready)
-			}
-		}, func(e queue.Event) {
-			select {
-			case <-ready:
-				mu.Lock()
-				defer mu.Unlock()
-				fn(e)
-			case <-ctx.Done():
-			}
-		})
-		cancel(err)
-		return err
-	})
-	if first := context.Cause(ctx); first != nil {
-		return first
-	}
-	return err
 }

@@ -516,6 +516,7 @@ func TestC11_SilentGroupAndOperators(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := router.New(table(t, "mail=news", "rest"), []queue.Store{silent{p.mail}, p.rest})
+		defer s.Close()
 		q := queue.New(s, queue.Config{Logger: slog.New(slog.DiscardHandler)})
 		ran := 0
 		queue.Kind[any]("work").Handle(q, func(context.Context, *queue.Job[any]) error { ran++; return nil })
@@ -703,6 +704,161 @@ func TestC11_SilentGroupAndReads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestC11_SilentGroupAndLists: lists of tasks, settings and schedules have those of the groups that
+// answer, and name the silent one. Once it is silent, lists of many pages do not wait 3 s for each.
+func TestC11_SilentGroupAndLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		const tasks = 250
+		for range tasks {
+			p.submit(t, "files")
+		}
+		p.submit(t, "news")
+		away := &muted{Store: p.mail, away: new(atomic.Bool)}
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{away, p.rest})
+		q := queue.New(s, queue.Config{})
+		for _, name := range []string{"news", "files"} {
+			if err := q.Configure(t.Context(), name, queue.Settings{Max: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lists := func() (found, settings int, errs []error) {
+			var err error
+			for task, yielded := range q.Find(t.Context(), queue.Filter{}) {
+				if err = yielded; err == nil && !task.ID.IsZero() {
+					found++
+				}
+			}
+			all, err2 := q.Settings(t.Context())
+			_, err3 := q.Schedules(t.Context())
+			return found, len(all), []error{err, err2, err3}
+		}
+		if found, settings, errs := lists(); found != tasks+1 || settings != 2 || errors.Join(errs...) != nil {
+			t.Errorf("all groups answer: %d tasks, %d settings, %v", found, settings, errs)
+		}
+		away.away.Store(true)
+		began := time.Now()
+		found, settings, errs := lists()
+		for _, err := range errs {
+			partial, ok := errors.AsType[*queue.PartialError](err)
+			if !ok || len(partial.Missing) != 1 || partial.Missing[0].Name != "mail" || !errors.Is(err, queue.ErrUnavailable) ||
+				!strings.Contains(err.Error(), "group mail does not answer: ") {
+				t.Errorf("an answer without the silent group says %v", err)
+			}
+		}
+		if d := time.Since(began); found != tasks || settings != 1 || d > 6*time.Second {
+			t.Errorf("without the silent group: %d tasks, %d settings, after %s", found, settings, d)
+		}
+		away.away.Store(false)
+		if found, settings, errs := lists(); found != tasks+1 || settings != 2 || errors.Join(errs...) != nil {
+			t.Errorf("the group answers again: %d tasks, %d settings, %v", found, settings, errs)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		away.away.Store(true)
+		_, err := s.Find(ctx, queue.Filter{}, queue.Page{})
+		if _, partial := errors.AsType[*queue.PartialError](err); partial || !errors.Is(err, context.Canceled) {
+			t.Errorf("a call that the caller has ended: %v", err)
+		}
+	})
+}
+
+// muted is a store whose lists are not answered while it is away.
+type muted struct {
+	queue.Store
+	away *atomic.Bool
+}
+
+func (m muted) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
+	if m.away.Load() {
+		return silent{}.Find(ctx, f, p)
+	}
+	return m.Store.Find(ctx, f, p)
+}
+
+func (m muted) Settings(ctx context.Context) (map[string]queue.Configured, error) {
+	if m.away.Load() {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	return m.Store.Settings(ctx)
+}
+
+func (m muted) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
+	if m.away.Load() {
+		return silent{}.Schedules(ctx)
+	}
+	return m.Store.Schedules(ctx)
+}
+
+// unwatched is a store whose watch hangs, or fails if hangs is false, until a channel is closed.
+type unwatched struct {
+	queue.Store
+	hangs bool
+	back  chan struct{}
+}
+
+func (u unwatched) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	select {
+	case <-u.back:
+		return u.Store.Watch(ctx, begun, fn)
+	default:
+	}
+	if u.hangs {
+		select {
+		case <-u.back:
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("%w: it is away", queue.ErrUnavailable)
+}
+
+// TestC11_SilentGroupAndWatch: a watch begins without a group that does not answer, and ends when the
+// group answers again.
+func TestC11_SilentGroupAndWatch(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p, back := newPair(t), make(chan struct{})
+			s := router.New(table(t, "mail=news", "rest"), []queue.Store{unwatched{p.mail, hangs, back}, p.rest})
+			begun, events, ended := false, 0, make(chan error, 1)
+			go func() {
+				ended <- s.Watch(t.Context(), func() { begun = true }, func(queue.Event) { events++ })
+			}()
+			time.Sleep(4 * time.Second)
+			if synctest.Wait(); !begun {
+				t.Fatal("the watch does not begin without the silent group")
+			}
+			p.submit(t, "files")
+			if synctest.Wait(); events != 1 {
+				t.Errorf("%d events of the group that answers", events)
+			}
+			close(back)
+			time.Sleep(4 * time.Second)
+			synctest.Wait()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "group mail answers again") {
+					t.Errorf("the watch ends with %v", err)
+				}
+			default:
+				t.Error("the watch does not end when the group answers again")
+			}
+		})
+	}
+}
+
+// TestC11_SilentGroupsAndWatch: without a group that answers, a watch does not begin.
+func TestC11_SilentGroupsAndWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{unwatched{Store: p.mail}, unwatched{Store: p.rest}})
+		err := s.Watch(t.Context(), func() { t.Error("it begins") }, func(queue.Event) { t.Error("an event") })
+		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "it is away") {
+			t.Errorf("the watch ends with %v", err)
+		}
+	})
 }
 
 // TestC11_GroupsTables: a table that does not say for each queue where it belongs is refused.

@@ -24,7 +24,8 @@ type Store struct {
 	stores  []queue.Store // by group
 	tasks   groupCache
 	batches groupCache
-	slow    []slow // by group
+	slow    []slow        // by group
+	silent  []atomic.Bool // by group: it did not answer the last call of gather
 	probes  sync.WaitGroup
 }
 
@@ -35,12 +36,15 @@ func New(t *Table, stores []queue.Store) *Store {
 	if t.Len() != len(stores) {
 		panic(fmt.Sprintf("router: %d stores for %d groups", len(stores), t.Len()))
 	}
-	return &Store{table: t, stores: stores, slow: make([]slow, len(stores))}
+	return &Store{table: t, stores: stores, slow: make([]slow, len(stores)), silent: make([]atomic.Bool, len(stores))}
 }
 
 // partWithin limits a part of a call that does not need all groups, so that a group without a leader does
 // not delay the others for long.
 const partWithin = 3 * time.Second
+
+// silentWithin is partWithin of lists, for a group that did not answer the last one.
+const silentWithin = 500 * time.Millisecond
 
 // each calls a function for some groups at once, and returns when all calls have.
 func (s *Store) each(groups []int, call func(group int) error) error {
@@ -92,6 +96,40 @@ func partOf(ctx context.Context, parts int) (context.Context, context.CancelFunc
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, partWithin, errSilent)
+}
+
+// gather calls a function for all groups at once, and returns a [queue.PartialError] if some do not
+// answer within 3 s; for a group that did not answer the last such call, within 0.5 s, because lists
+// are read page by page.
+func (s *Store) gather(ctx context.Context, call func(ctx context.Context, group int) error) error {
+	errs := make([]error, len(s.stores))
+	err := s.each(s.all(), func(g int) error {
+		part, stop := partOf(ctx, len(s.stores))
+		defer stop()
+		if s.silent[g].Load() {
+			part, stop = context.WithTimeoutCause(part, silentWithin, errSilent)
+			defer stop()
+		}
+		errs[g] = call(part, g)
+		if ctx.Err() == nil {
+			s.silent[g].Store(errs[g] != nil)
+		}
+		return errs[g]
+	})
+	if err == nil || ctx.Err() != nil || !slices.Contains(errs, nil) {
+		return err
+	}
+	var partial queue.PartialError
+	for g, why := range errs {
+		switch {
+		case why == nil:
+		case errors.Is(why, queue.ErrUnavailable):
+			partial.Missing = append(partial.Missing, queue.MissingGroup{Name: s.table.Name(g), Reason: why.Error()})
+		default:
+			return err
+		}
+	}
+	return &partial
 }
 
 // all returns all groups, the default group first.

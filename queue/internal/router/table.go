@@ -9,6 +9,7 @@ package router
 //   - maintain.go: Maintain, which does not wait for slow groups
 //   - submit.go: Submit, and what does not cross groups
 //   - read.go: the calls that read
+//   - watch.go: Watch
 //   - admin.go: settings and schedules
 //   - guard.go: a store that refuses the queues of other groups
 //   - groupcache.go: the groups of tasks that are known
