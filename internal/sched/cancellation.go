@@ -20,14 +20,15 @@ type cancellation struct {
 	stopped atomic.Bool // the registration has ended; set with the engine's lock held
 
 	// Guarded by the engine's lock.
-	engine  *Engine // set while it has jobs, which keeps an engine with jobs alive and no idle one
-	stop    func() bool
-	entries *entry        // the newest of a doubly linked list
-	items   [Tiers]int    // how many items are queued, or were ever queued if it is a group's
-	from    [Tiers]uint64 // no item is before this place; jobs to be refused are looked for from here
-	last    [Tiers]uint64 // no item is behind this place
-	n       int           // entries, and items that are not of a group
-	kept    bool          // it is the engine's latest, or a group's
+	engine *Engine // set while it has jobs, which keeps an engine with jobs alive and no idle one
+	stop   func() bool
+	newest *entry        // of a doubly linked list of entries with a key
+	oldest *entry        // the other end
+	items  [Tiers]int    // how many items are queued, or were ever queued if it is a group's
+	from   [Tiers]uint64 // no item is before this place; jobs to be refused are looked for from here
+	last   [Tiers]uint64 // no item is behind this place
+	n      int           // entries, and items that are not of a group
+	kept   bool          // it is the engine's latest, or a group's
 }
 
 // cancellationFor returns the cancellation for ctx, nil if ctx never ends, or the cause
@@ -94,11 +95,13 @@ func (w *cancellation) add(x *entry) {
 		return
 	}
 	w.n++
-	x.cancellation, x.older = w, w.entries
-	if w.entries != nil {
-		w.entries.newer = x
+	x.cancellation, x.older = w, w.newest
+	if w.newest != nil {
+		w.newest.newer = x
+	} else {
+		w.oldest = x
 	}
-	w.entries = x
+	w.newest = x
 }
 
 // addItem adds an item.
@@ -124,10 +127,12 @@ func (w *cancellation) remove(x *entry) {
 	if x.newer != nil {
 		x.newer.older = x.older
 	} else {
-		w.entries = x.older
+		w.newest = x.older
 	}
 	if x.older != nil {
 		x.older.newer = x.newer
+	} else {
+		w.oldest = x.newer
 	}
 	x.cancellation, x.older, x.newer = nil, nil, nil
 	w.over()
@@ -167,8 +172,8 @@ func (w *cancellation) end(e *Engine) {
 	w.refuseAndUnlock(e, cause)
 }
 
-// scanMax is how many items are looked at before the lock is released: those of other contexts and
-// groups lie between those of w, and may be a million.
+// scanMax is how many entries and items are looked at before the lock is released. There may be a
+// million of w, and items of other contexts and groups lie between those of w.
 const scanMax = 1024
 
 // refuseAndUnlock refuses the queued jobs. It is called with the lock held and returns without it.
@@ -185,13 +190,16 @@ func (w *cancellation) refuseAndUnlock(e *Engine, cause error) {
 	}
 }
 
-// pieces returns queued jobs that it finds among the next scanMax items, which the following call
-// passes over. over says that there are no others.
+// pieces returns queued jobs that it finds among the next scanMax entries and items. The caller removes
+// them, and the following call passes over the other items. over says that there are no others.
 func (w *cancellation) pieces(q *queue) (all []piece, over bool) {
-	for x := w.entries; x != nil; x = x.older {
+	looks := scanMax
+	for x := w.oldest; x != nil; x = x.newer {
+		if looks--; looks < 0 {
+			return all, false
+		}
 		all = append(all, q.entered(x))
 	}
-	looks := scanMax
 	for tier, items := range w.items {
 		r := &q.runs[tier]
 		for items > 0 {

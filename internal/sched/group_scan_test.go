@@ -45,6 +45,37 @@ func TestA6_FailedGroupScansInPieces(t *testing.T) {
 	}
 }
 
+// Functions with a key are refused in pieces, too, in the order of their arrival.
+func TestA6_FailedGroupRefusesKeyedFunctionsInPieces(t *testing.T) {
+	const n = 3*scanMax + 1
+	e := New(Config{Limit: 1})
+	permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
+	t.Cleanup(permit.Release)
+	fails := new(Group)
+	fails.Init(t.Context(), e, Ask{Weight: 1, Tier: 3, Key: "a"})
+	for range n {
+		fails.Go(func(context.Context) error { return nil })
+	}
+	e.lock()
+	defer e.unlock()
+	found, calls, last := 0, 0, int64(0)
+	for over := false; !over; calls++ {
+		var all []piece
+		all, over = fails.cancellation.pieces(&e.queue)
+		for _, p := range all {
+			if p.since() <= last {
+				t.Fatal("a function is found after a later one")
+			}
+			last = p.since()
+		}
+		found += len(all)
+		e.refuseThese(all, context.Canceled)
+	}
+	if found != n || calls != n/scanMax+1 {
+		t.Errorf("%d functions found in %d calls, want %d in %d", found, calls, n, n/scanMax+1)
+	}
+}
+
 // A group that fails behind many others has all of its functions refused, and theirs stay.
 func TestA6_FailedGroupBesideMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
