@@ -365,6 +365,30 @@ func TestB5_SetPerKeyStartsAtOnce(t *testing.T) {
 	})
 }
 
+// A change of the limit that refuses nothing takes no time and memory in proportion to the queue.
+func TestB5_ResizeDoesNotCopyTheQueue(t *testing.T) {
+	s := stint.New(4, stint.Config{})
+	permit, err := s.Weight(4).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := stint.NewGroup(t.Context(), s)
+	keyed := stint.NewGroup(t.Context(), s.Key("a"))
+	for range 1000 {
+		g.Go(func(context.Context) error { return nil })
+		keyed.Go(func(context.Context) error { return nil })
+	}
+	for _, limit := range []int{4, 3, 1} {
+		if n := testing.AllocsPerRun(10, func() { s.Resize(limit) }); n >= 1 {
+			t.Errorf("Resize(%d) makes %.0f allocations, want 0", limit, n)
+		}
+	}
+	permit.Release()
+	if err := errors.Join(g.Wait(), keyed.Wait()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Entries that can never run after a change are answered, wherever they wait.
 func TestB5_ResizeAnswersWhatCanNeverRun(t *testing.T) {
 	for _, c := range []struct {

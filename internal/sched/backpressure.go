@@ -34,6 +34,7 @@ func (b *backpressure) wait(ctx context.Context, a arrival) error {
 	e := b.e
 	x := e.waiter(a.Ask)
 	x.brings = &a
+	e.queue.most = max(e.queue.most, int(a.Weight))
 	e.queue.clock.last++
 	e.queue.read()
 	x.since = e.queue.clock.last

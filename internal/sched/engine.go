@@ -129,8 +129,10 @@ func (e *Engine) Resume() { e.change(func() { e.paused = nil }) }
 func (e *Engine) Resize(limit int) {
 	e.change(func() {
 		e.queue.log().SetMax(limit)
-		e.refuseAll(e.tooMuch)
-		e.blocked.refuse(e.tooMuch)
+		if limit == 0 || limit < e.queue.most { // else nothing is refused, which takes long to find out in a long queue
+			e.refuseAll(e.tooMuch)
+			e.blocked.refuse(e.tooMuch)
+		}
 		if e.resized != nil {
 			close(e.resized)
 			e.resized = nil

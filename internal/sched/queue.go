@@ -18,6 +18,7 @@ type queue struct {
 	policy *backlog.Backlog[*entry] // access it by log, which brings it up to date
 	runs   [Tiers]run
 	alone  int // the tier of the only fifo, if nothing else waits and no cap matters; else -1
+	most   int // no entry in the queue, or of a blocked submitter, needs more slots
 	spare  spares
 	clock  stamps
 	pace   pace
@@ -161,6 +162,7 @@ func (q *queue) put(it item, tier, weight int) (place uint64) {
 // push queues an entry, which w removes when its context ends.
 func (q *queue) push(x *entry, w *cancellation) {
 	x.waits = true
+	q.most = max(q.most, int(x.Weight))
 	if x.Key != "" {
 		q.log().Push(&x.node, x.queued())
 		q.alone = -1
