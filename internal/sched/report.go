@@ -50,9 +50,13 @@ type Present struct {
 
 // present returns the present state. The lock is held.
 func (e *Engine) present() Present {
-	return Present{
-		Running: e.gate.running(), Pause: e.paused, Holders: e.holders.list(), Resuming: e.suspended.resumes.room.n,
+	p := Present{
+		Running: e.gate.running(), Holders: e.holders.list(), Resuming: e.suspended.resumes.room.n,
 	}
+	if e.paused != nil {
+		p.Pause = &Pause{e.paused.By, byPresent(e.paused.Since)}
+	}
+	return p
 }
 
 // Wait is a piece of work that waits.

@@ -28,11 +28,14 @@ func (s *stamps) read() int64 {
 // which would read the time of day too.
 func (s *stamps) age() int64 { return int64(time.Since(s.born)) } //nolint:forbidigo // the clock itself
 
-// time converts a stamp to a time by the present time of day: that of born may be from before the
-// system's clock was set.
-func (s *stamps) time(stamp int64) time.Time {
+// time converts a stamp to a time by the present time of day.
+func (s *stamps) time(stamp int64) time.Time { return byPresent(s.born.Add(time.Duration(stamp))) }
+
+// byPresent returns t by the present time of day: that of t may be from before the system's clock was
+// set.
+func byPresent(t time.Time) time.Time {
 	at := now()
-	return at.Add(time.Duration(stamp) - at.Sub(s.born))
+	return at.Add(t.Sub(at))
 }
 
 // sampler decides for which events of one kind the clock is read: for each, unless they

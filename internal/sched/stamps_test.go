@@ -10,14 +10,35 @@ import (
 // engine was made: by then its time of birth is an hour off, with the same monotonic reading.
 func TestB6_TimeOfAStampAfterTheClockWasSet(t *testing.T) {
 	for _, hours := range []int64{-1, 1} {
-		const second = 1 << 30 // of the first word of a time.Time that has a monotonic reading
 		s := stamps{born: now()}
-		word := (*uint64)(unsafe.Pointer(&s.born))
-		*word += uint64(hours * 3600 * second)
-		got := s.time(s.age()).Round(0) // without the monotonic reading
-		if off := time.Until(got); off < -time.Minute || off > time.Minute {
-			t.Errorf("after the clock was set by %d h a stamp of now is %v off", -hours, off)
-		}
+		setBack(&s.born, hours)
+		wantPresent(t, s.time(s.age()), hours)
+	}
+}
+
+// The same of the beginning of a pause.
+func TestB6_TimeOfAPauseAfterTheClockWasSet(t *testing.T) {
+	for _, hours := range []int64{-1, 1} {
+		e := New(Config{Limit: 1})
+		e.Pause("test")
+		setBack(&e.paused.Since, hours)
+		wantPresent(t, e.Why(Ask{Weight: 1, Tier: 3}, func() {}).Pause.Since, hours)
+	}
+}
+
+// setBack makes at a time that was read before the clock was set back.
+func setBack(at *time.Time, hours int64) {
+	const second = 1 << 30 // of the first word of a time.Time that has a monotonic reading
+	word := (*uint64)(unsafe.Pointer(at))
+	*word += uint64(hours * 3600 * second)
+}
+
+// wantPresent checks a time of the past minute.
+func wantPresent(t *testing.T, at time.Time, hours int64) {
+	t.Helper()
+	at = at.Round(0) // without the monotonic reading
+	if off := time.Until(at); off < -time.Minute || off > time.Minute {
+		t.Errorf("after the clock was set back by %d h a time of now is %v off", hours, off)
 	}
 }
 
