@@ -78,9 +78,9 @@ type Store interface {
 	// Command applies an order to all tasks that a filter finds, up to a limit, and
 	// returns how many have changed or, if they run, have been ordered to stop. The tasks
 	// are found before anything changes, the oldest first: so OrderForget leaves a task that
-	// is cancelled only because a predecessor is forgotten. A command for very many tasks is
-	// made in parts, in that order: each part is a step, and finds its own tasks; after an
-	// error, the parts before it have been made. Tasks that cannot be read are left
+	// is cancelled only because a predecessor is forgotten. A command for very many tasks, or
+	// for large ones, is made in parts, in that order: each part is a step, and finds its own
+	// tasks; after an error, the parts before it have been made. Tasks that cannot be read are left
 	// unchanged: all others are changed, and the error, an ErrUnavailable, says so.
 	Command(ctx context.Context, now time.Time, c Command) (int, error)
 

@@ -26,15 +26,17 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 		bad      unread
 		cascades []*waiters // postponed until all tasks are found: a command must not find tasks that they cancel
 	)
-	for err == nil && !s.done && changed < limit {
-		if err = m.searchPart(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
-			break
+	for err == nil && (len(s.ids) > 0 || !s.done) && changed < limit {
+		if len(s.ids) == 0 {
+			if err = m.searchPart(s, func() error { return m.steps.beginChange(ctx, now) }); err != nil {
+				break
+			}
 		}
 		if err = m.steps.beginChange(ctx, now); err == nil {
 			m.cascades.postponed = &cascades
-			changed += m.commands.all(s, c, limit-changed, &bad)
+			changed += m.commands.some(s, c, limit-changed, &bad)
 			m.cascades.postponed = nil
-			if s.done || changed >= limit {
+			if len(s.ids) == 0 && s.done || changed >= limit {
 				m.cascades.start(&cascades)
 			}
 			err = m.steps.end(ctx)

@@ -193,10 +193,10 @@ func (m *Machine) Maintain(ctx context.Context, now time.Time, limit int) (next 
 			return time.Time{}, err
 		}
 		size, values := min(limit, maintainStep), m.journal.Values()
-		at, left := m.maintainer.maintain(size)
+		at, left, more := m.maintainer.maintain(size)
 		limit -= size - left
 		removed += size - left
-		complete := left > 0 || limit == 0
+		complete := !more || limit == 0
 		wrote := m.journal.Values() > values || len(m.scans.fresh) > 0
 		if !complete && !wrote && removed < maintainRemoved {
 			m.steps.seal()

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -31,25 +32,22 @@ type commands struct {
 	transitions  *transitions
 }
 
-// all carries out a command on the candidates of a part of a search, and changes at most
-// limit tasks. It matches all candidates before it changes the first one.
-func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (changed int) {
-	begun, room := d.journal.Mark(), maxKeptBytes
-	found := make([]finding, 0, len(s.ids))
-	for _, id := range s.ids {
-		f, err := d.finder.match(s, id)
-		switch {
-		case err != nil:
-			bad.add(err)
-		case f.task != nil:
-			found = append(found, f.within(&room))
-		}
-	}
+// some carries out a command on the first candidates of a part of a search, at least on
+// one, and removes them from the part. It stops when the step has read and written as much
+// as it may, or has changed limit tasks. It matches these candidates before it changes the
+// first one.
+func (d *commands) some(s *search, c queue.Command, limit int, bad *unread) (changed int) {
+	begun := d.journal.Mark()
+	found, rest := d.match(s, bad)
 	for i := range found {
 		if changed == limit {
 			break
 		}
 		id := found[i].id
+		if i > 0 && found[i].row == nil && d.scans.full() {
+			rest = s.ids[slices.Index(s.ids, id):]
+			break
+		}
 		t := d.tasks.get(id)
 		if t == nil {
 			continue // forgotten since, by a change of another task
@@ -67,7 +65,29 @@ func (d *commands) all(s *search, c queue.Command, limit int, bad *unread) (chan
 			d.scans.advance()
 		}
 	}
+	s.ids = rest
 	return changed
+}
+
+// match returns the first candidates of a part of a search that match, and the candidates
+// that are left to match when the rows read are as much as a step keeps in memory.
+func (d *commands) match(s *search, bad *unread) (found []finding, rest []queue.ID) {
+	found = make([]finding, 0, len(s.ids))
+	kept := 0
+	for i, id := range s.ids {
+		if i > 0 && (kept >= maxKeptBytes || d.scans.full()) {
+			return found, s.ids[i:]
+		}
+		f, err := d.finder.match(s, id)
+		switch {
+		case err != nil:
+			bad.add(err)
+		case f.task != nil:
+			found = append(found, f)
+			kept += f.size()
+		}
+	}
+	return found, nil
 }
 
 // one carries out a command on one task, and reports whether anything has changed.

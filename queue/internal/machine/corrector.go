@@ -51,12 +51,8 @@ type setBack struct {
 	opened *opening
 }
 
-const (
-	// minSetBackReported is the smallest correction that is reported to Config.SetBack.
-	minSetBackReported = time.Second
-	// maxSetBackBytes limits the corrected rows that are written in one step.
-	maxSetBackBytes = 4 << 20
-)
+// minSetBackReported is the smallest correction that is reported to Config.SetBack.
+const minSetBackReported = time.Second
 
 // tick moves the clock to the time of a call. A call with a zero time does not move it.
 // The first call begins the correction: tick returns the part that is left to do, or nil.
@@ -97,11 +93,11 @@ func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
 	return s
 }
 
-// setBackPart corrects tasks until it has written maxSetBackBytes. It reports whether the
+// setBackPart corrects tasks until it has written bytesPerStep. It reports whether the
 // correction is complete, or the journal has failed.
 func (c *corrector) setBackPart(s *setBack) (complete bool) {
 	for size := 0; s.next <= c.tasks.used && c.journal.Failed() == nil; s.next++ {
-		if size >= maxSetBackBytes {
+		if size >= bytesPerStep {
 			return false
 		}
 		t := c.tasks.at(s.next)

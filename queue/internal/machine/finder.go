@@ -153,20 +153,16 @@ type finding struct {
 	row *record.Row
 }
 
-// maxKeptBytes limits the rows that a part of a command keeps in memory; the rows of
-// further tasks are read again.
+// maxKeptBytes limits the rows that a step of a command keeps in memory: it matches no further
+// task when it has reached it.
 const maxKeptBytes = 1 << 20
 
-// within returns the finding, without its row if the row is larger than room, and reduces
-// room by the size of the row.
-func (f finding) within(room *int) finding {
+// size returns about how many bytes the row takes, 0 without one.
+func (f finding) size() int {
 	if f.row == nil {
-		return f
+		return 0
 	}
-	if *room -= len(f.row.Payload) + len(f.row.Checkpoint) + len(f.row.Result); *room < 0 {
-		f.row = nil
-	}
-	return f
+	return len(f.row.Payload) + len(f.row.Checkpoint) + len(f.row.Result)
 }
 
 // matches reports whether the row of a task matches the fields that only rows have.

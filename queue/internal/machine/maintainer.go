@@ -36,22 +36,23 @@ type maintainer struct {
 	from string // the name of the queue with which the next step begins to forget tasks; "" for the first one
 }
 
-// maintain makes at most limit changes. at is when the next change is due, 0 if none is;
-// left is limit less the changes made. If left is 0, at is now.
-func (n *maintainer) maintain(limit int) (at int64, left int) {
+// maintain makes at most limit changes, and fewer if the step has read and written as much as
+// it may. at is when the next change is due, 0 if none is; left is limit less the changes made.
+// If more is set there may be more changes to make now, and at is now.
+func (n *maintainer) maintain(limit int) (at int64, left int, more bool) {
 	n.keyRates.unblock()
 	n.total.lapse()
-	for limit > 0 && n.journal.Failed() == nil && n.taskDue() {
+	for n.mayChange(limit) && n.journal.Failed() == nil && n.taskDue() {
 		limit--
 	}
 	for limit > 0 && n.uniqueNames.expire() {
 		limit--
 	}
-	if limit > 0 {
+	if n.mayChange(limit) {
 		at, limit = n.finishedTasks(limit)
 	}
-	if limit == 0 {
-		at = n.clock.now // there may be more
+	if more = !n.mayChange(limit); more {
+		at = n.clock.now
 	} else {
 		for _, h := range []*heap[*task]{&n.states.due, &n.states.leases, &n.states.deadlines} {
 			if e, ok := h.first(); ok {
@@ -68,8 +69,11 @@ func (n *maintainer) maintain(limit int) (at int64, left int) {
 			at = earliest(at, lapses)
 		}
 	}
-	return at, limit
+	return at, limit, more
 }
+
+// mayChange reports whether this step may make a change, of which limit are left.
+func (n *maintainer) mayChange(limit int) bool { return limit > 0 && !n.scans.full() }
 
 // taskDue makes the earliest due change of delays, leases and deadlines, and reports
 // whether there was one.
@@ -107,7 +111,7 @@ func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
 			at, limit = n.finishedOf(q, of, limit)
 			next = earliest(next, at)
 		}
-		if limit == 0 {
+		if !n.mayChange(limit) {
 			n.from = q.name
 			break
 		}
@@ -119,7 +123,7 @@ func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
 // finishedOf forgets finished tasks of a queue that retention no longer keeps, like
 // finishedTasks.
 func (n *maintainer) finishedOf(q *queueState, of queue.State, limit int) (next int64, left int) {
-	for limit > 0 {
+	for n.mayChange(limit) {
 		t, now, at := n.expired(q, of)
 		if !now {
 			return at, limit

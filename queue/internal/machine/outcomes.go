@@ -142,20 +142,27 @@ func (m *Machine) AcceptOutcomes(ctx context.Context, now time.Time, keys []stri
 		}
 	}
 	if found {
-		err = m.acceptOutcomes(ctx, now, keys, outcomes, answers, since)
+		var n int
+		n, err = m.acceptOutcomes(ctx, now, keys, outcomes, answers, since)
+		answers = answers[:n]
 	}
 	return answers, errors.Join(err, m.Fenced(ctx, fences))
 }
 
 // acceptOutcomes is the step of AcceptOutcomes, for the outcomes that are not nil. They were read
-// after the mark since was durable.
+// after the mark since was durable. It answers the first n, at least one: as many as a step may read
+// and write.
 func (m *Machine) acceptOutcomes(
 	ctx context.Context, now time.Time, keys []string, outcomes []*queue.Outcome, answers []error, since uint64,
-) error {
+) (n int, err error) {
 	if err := m.steps.begin(ctx, now); err != nil {
-		return err
+		return 0, err
 	}
 	for i, o := range outcomes {
+		if i > 0 && m.scans.full() {
+			break
+		}
+		n = i + 1
 		if o == nil {
 			continue
 		}
@@ -169,7 +176,7 @@ func (m *Machine) acceptOutcomes(
 		}
 		m.scans.advance()
 	}
-	return m.steps.end(ctx)
+	return n, m.steps.end(ctx)
 }
 
 // Fenced records that the rows have fences with these keys: no transaction settles the

@@ -14,13 +14,19 @@ import (
 // batch. If a caller waits for each of its calls, each step is a batch.
 type steppedRows struct {
 	*rows
-	keep    bool // keep copies
-	largest int
-	crashes []*rows
+	keep      bool // keep copies
+	largest   int  // changes of a batch
+	mostBytes int  // of a batch
+	crashes   []*rows
 }
 
 func (r *steppedRows) Apply(batch []machine.Change) error {
 	r.largest = max(r.largest, len(batch))
+	size := 0
+	for _, c := range batch {
+		size += len(c.Value)
+	}
+	r.mostBytes = max(r.mostBytes, size)
 	if r.keep {
 		defer func() { r.crashes = append(r.crashes, &rows{all: maps.Clone(r.all)}) }()
 	}
@@ -178,6 +184,96 @@ func TestC12_ChainIsCancelledInBoundedSteps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// However large tasks are, no step writes more than a few MiB of them.
+func TestC12_LargeTasksChangeInBoundedSteps(t *testing.T) {
+	const n, large, most = 40, 256 << 10, 5 << 20
+	due := start.Add(time.Minute)
+	command := func(c queue.Command) func(t *testing.T, m *machine.Machine, first queue.NewTask) {
+		return func(t *testing.T, m *machine.Machine, _ queue.NewTask) {
+			t.Helper()
+			if changed, err := m.Command(t.Context(), start, c); err != nil || changed != n {
+				t.Errorf("the command changes %d tasks, error %v", changed, err)
+			}
+		}
+	}
+	maintain := func(t *testing.T, m *machine.Machine, _ queue.NewTask) {
+		t.Helper()
+		maintainAt(t, m, due)
+	}
+	for _, c := range []struct {
+		name string
+		spec func(first queue.NewTask) queue.Options // of the tasks
+		do   func(t *testing.T, m *machine.Machine, first queue.NewTask)
+		then queue.State
+	}{
+		{"command by kind", nil, command(queue.Command{Do: queue.OrderPause, Filter: queue.Filter{Kind: "large"}}), queue.Paused},
+		{
+			"command by queue", nil, command(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "large"}}),
+			queue.Cancelled,
+		},
+		{
+			"due", func(queue.NewTask) queue.Options { return queue.Options{RunAt: due} }, maintain, queue.Waiting,
+		},
+		{
+			"deadlines", func(queue.NewTask) queue.Options { return queue.Options{Deadline: due} },
+			func(t *testing.T, m *machine.Machine, _ queue.NewTask) {
+				t.Helper()
+				claim := queue.Claim{Queue: "large", Worker: "w", Kinds: []string{"large"}, Max: 1, Lease: time.Minute}
+				if got, err := m.Claim(t.Context(), due, claim); err != nil || len(got.Tasks) != 0 {
+					t.Errorf("claimed %d tasks, error %v", len(got.Tasks), err)
+				}
+				configure(t, m, queue.Settings{Max: 1}) // waits until the last step of the claim is durable
+			}, queue.Dead,
+		},
+		{
+			"leases", nil, func(t *testing.T, m *machine.Machine, first queue.NewTask) {
+				t.Helper()
+				claim := queue.Claim{Queue: "large", Worker: "w", Kinds: []string{"large"}, Max: n, Lease: time.Second}
+				if got, err := m.Claim(t.Context(), start, claim); err != nil || len(got.Tasks) != n {
+					t.Errorf("claimed %d tasks, error %v", len(got.Tasks), err)
+				}
+				maintain(t, m, first)
+			}, queue.Waiting,
+		},
+		{
+			"success", func(first queue.NewTask) queue.Options { return queue.Options{After: []queue.ID{first.ID}} },
+			wide{on: queue.OutcomeSuccess}.end, queue.Waiting,
+		},
+		{
+			"purge", func(first queue.NewTask) queue.Options { return queue.Options{After: []queue.ID{first.ID}} },
+			wide{on: queue.OutcomeFailure, purged: true}.end, queue.Cancelled,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				defer drained()
+				r := &steppedRows{rows: newRows()}
+				m := openOn(t, r)
+				var ids queue.IDs
+				first := newTask(&ids, queue.Spec{})
+				submit(t, m, first)
+				for range n {
+					s := queue.Spec{Kind: "large", Payload: make([]byte, large)}
+					if c.spec != nil {
+						s.Options = c.spec(first)
+					}
+					s.Queue = "large"
+					submit(t, m, newTask(&ids, s))
+				}
+				r.mostBytes = 0
+				c.do(t, m, first)
+				drained()
+				if got := count(t, m, queue.Filter{Kind: "large"}); got[c.then] != n {
+					t.Errorf("the tasks are %v, want %d %s", got, n, c.then)
+				}
+				if r.mostBytes > most {
+					t.Errorf("one step writes %d bytes", r.mostBytes)
+				}
+			})
+		})
+	}
 }
 
 // If a crash interrupts the release or the cancellation of very many tasks at any step,

@@ -13,13 +13,15 @@ import (
 // taskRows reads and writes the rows of tasks through the journal. The row of a running
 // task is in its lease; the row of any other task is read each time. taskRows caches only
 // the names of the last row read, which the next row may share, and reuses the buffer of
-// the last row written. The caller of each method holds the lock of the machine.
+// the last row written. It counts what it reads and writes, so that a step can be bounded.
+// The caller of each method holds the lock of the machine.
 type taskRows struct {
 	journal *journal.Journal
 	queues  *queueSet
 
 	names   record.Head // of the last row read: the next one probably has the same names
 	scratch []byte      // the buffer of encode
+	bytes   int         // the sizes of all rows read and written so far
 }
 
 // row reads the row of a task. Its payload, checkpoint and result must not be
@@ -40,6 +42,7 @@ func (r *taskRows) read(t *task, row *record.Row) error {
 
 // decode decodes a stored row, or returns the error err of reading it.
 func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) error {
+	r.bytes += len(value)
 	if err == nil {
 		err = row.Share(value, &r.names)
 	}
@@ -60,6 +63,7 @@ func (r *taskRows) write(id queue.ID, row *record.Row) (size int) {
 // because many of them stay in memory for long.
 func (r *taskRows) encode(row *record.Row) []byte {
 	b := record.Append(r.scratch[:0], row)
+	r.bytes += len(b)
 	if cap(b) > maxScratch {
 		return b
 	}

@@ -37,7 +37,7 @@ func (m *Machine) wireMemory() {
 	m.keyRates = keyRates{clock: &m.clock, byTime: heap[*keyRate]{index: indexByRate}}
 	m.savedRates = savedRates{clock: &m.clock, journal: m.journal, keyRates: &m.keyRates, queues: &m.queues}
 
-	m.scans = scans{journal: m.journal, left: visitsPerStep, visit: m.holds.visit}
+	m.scans = scans{journal: m.journal, rows: &m.rows, left: visitsPerStep, visit: m.holds.visit}
 	m.cascades = cascades{
 		clock: &m.clock, counters: &m.counters, journal: m.journal, scans: &m.scans, rows: &m.rows,
 		found: make(map[queue.ID][]*waiters),
