@@ -208,7 +208,10 @@ func TestC12_LargeTasksChangeInBoundedSteps(t *testing.T) {
 		do   func(t *testing.T, m *machine.Machine, first queue.NewTask)
 		then queue.State
 	}{
-		{"command by kind", nil, command(queue.Command{Do: queue.OrderPause, Filter: queue.Filter{Kind: "large"}}), queue.Paused},
+		{
+			"command by kind", nil, command(queue.Command{Do: queue.OrderPause, Filter: queue.Filter{Kind: "large"}}),
+			queue.Paused,
+		},
 		{
 			"command by queue", nil, command(queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{Queue: "large"}}),
 			queue.Cancelled,
