@@ -228,7 +228,9 @@ func (d *dependencies) unpin(p *predecessor) {
 	}
 	p.pinned = false
 	t := d.tasks.get(p.id)
-	d.tasks.insert(d.queues.of(t).finishedList(t.state), 0, t)
+	q := d.queues.of(t)
+	d.tasks.insert(q.finishedList(t.state), 0, t)
+	d.queues.review(q)
 }
 
 // unlistEnded removes a finished task from the list from which retention forgets.

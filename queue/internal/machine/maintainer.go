@@ -1,9 +1,7 @@
 package machine
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -12,8 +10,9 @@ import (
 
 // maintainer makes the changes that are due by time: delayed tasks become ready, leases
 // without heartbeats are lost, tasks expire at their deadlines, and retention forgets
-// finished tasks and removes unused queues. Its cost is linear in the number of queues
-// and of due changes. The caller of each method holds the lock of the machine.
+// finished tasks and removes unused queues. Its cost is linear in the number of due
+// changes, and of queues whose finished tasks have changed; it does not depend on the number
+// of queues. The caller of each method holds the lock of the machine.
 type maintainer struct {
 	attempts    *attempts
 	cfg         *Config
@@ -33,7 +32,7 @@ type maintainer struct {
 	uniqueNames *uniqueNames
 	watchers    *watchers
 
-	from string // the name of the queue with which the next step begins to forget tasks; "" for the first one
+	swept int // the number of the queue that removeUnused has looked at last
 }
 
 // maintain makes at most limit changes, and fewer if the step has read and written as much as
@@ -68,6 +67,7 @@ func (n *maintainer) maintain(limit int) (at int64, left int, more bool) {
 		if lapses := n.total.lapse(); lapses > 0 {
 			at = earliest(at, lapses)
 		}
+		n.removeUnused()
 	}
 	return at, limit, more
 }
@@ -95,63 +95,52 @@ func (n *maintainer) taskDue() bool {
 	return true
 }
 
-// finishedTasks forgets finished tasks that retention no longer keeps, and removes unused
-// queues. It begins with the queue at which the step before reached its limit, so that many
-// steps together visit each queue about once. next is when the next task is to be forgotten,
-// 0 if none is; left is limit less the tasks forgotten.
+// finishedTasks forgets finished tasks that retention no longer keeps, in the order of the times
+// at which it stops keeping them. It looks only at queues for which that time has come, or may
+// have changed. next is when the next task is to be forgotten, 0 if none is; left is limit less
+// the tasks forgotten.
 func (n *maintainer) finishedTasks(limit int) (next int64, left int) {
-	all := n.queues.all()
-	byName := func(q *queueState, name string) int { return cmp.Compare(q.name, name) }
-	first, _ := slices.BinarySearchFunc(all, n.from, byName)
-	n.from = ""
-	for i := range all {
-		q := all[(first+i)%len(all)]
-		for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
-			var at int64
-			at, limit = n.finishedOf(q, of, limit)
-			next = earliest(next, at)
-		}
-		if !n.mayChange(limit) {
-			n.from = q.name
-			break
-		}
-		n.removeUnused(q)
-	}
-	return next, limit
-}
-
-// finishedOf forgets finished tasks of a queue that retention no longer keeps, like
-// finishedTasks.
-func (n *maintainer) finishedOf(q *queueState, of queue.State, limit int) (next int64, left int) {
-	for n.mayChange(limit) {
-		t, now, at := n.expired(q, of)
-		if !now {
+	for e, ok := n.queues.forgetting.first(); ok; e, ok = n.queues.forgetting.first() {
+		t, at := n.nextToForget(e.of)
+		switch {
+		case t == nil:
+			n.queues.forgetting.remove(e.of)
+		case at != e.rank: // queueSet.review has set it, or an earlier task has gone
+			n.queues.forgetting.set(e.of, at)
+		case at > n.clock.now, !n.mayChange(limit):
 			return at, limit
+		default:
+			limit--
+			if !n.deps.pin(t) && !n.forgetExpired(t, cause{on: queue.OnForget}) {
+				return n.clock.after(awayInterval), limit
+			}
+			n.scans.advance()
 		}
-		limit--
-		if n.deps.pin(t) {
-			continue
-		}
-		if !n.forgetExpired(t, cause{on: queue.OnForget}) {
-			return n.clock.after(awayInterval), limit
-		}
-		n.scans.advance()
 	}
 	return 0, limit
 }
 
-// expired returns the finished task of a queue that is to be forgotten first, nil if
-// there is none; whether it is to be forgotten now; and when its age ends.
-func (n *maintainer) expired(q *queueState, of queue.State) (t *task, now bool, at int64) {
-	ends := q.finishedList(of)
-	if ends.n == 0 {
-		return nil, false, 0
+// nextToForget returns the finished task of a queue that retention stops keeping first, and when
+// it does; nil if the queue has none.
+func (n *maintainer) nextToForget(q *queueState) (first *task, at int64) {
+	for _, of := range []queue.State{queue.Succeeded, queue.Dead} {
+		ends := q.finishedList(of)
+		if ends.n == 0 {
+			continue
+		}
+		t, r := n.tasks.at(ends.first), q.retention(of)
+		until := t.at + int64(r.Age)
+		if until > n.clock.away.from && until <= n.clock.away.to {
+			until = n.clock.away.to + int64(keepReopened)
+		}
+		if ends.n > r.Count {
+			until = t.at
+		}
+		if first == nil || until < at {
+			first, at = t, until
+		}
 	}
-	t, r := n.tasks.at(ends.first), q.retention(of)
-	if at = t.at + int64(r.Age); at > n.clock.away.from && at <= n.clock.away.to {
-		at = n.clock.away.to + int64(keepReopened)
-	}
-	return t, ends.n > r.Count || at <= n.clock.now, at
+	return first, at
 }
 
 // forgetExpired forgets a task that retention no longer keeps. It reads the row of the
@@ -191,8 +180,19 @@ func (n *maintainer) dueNow(t *task) {
 	}
 }
 
-// removeUnused removes a queue that has not been needed for idleQueueTTL.
-func (n *maintainer) removeUnused(q *queueState) {
+// removeUnused looks at the next maxSwept queues, and removes those that are unused.
+func (n *maintainer) removeUnused() {
+	numbered := n.queues.numbered
+	for range min(len(numbered), maxSwept) {
+		n.swept = (n.swept + 1) % len(numbered)
+		if q := numbered[n.swept]; q != nil {
+			n.removeIfUnused(q)
+		}
+	}
+}
+
+// removeIfUnused removes a queue that has not been needed for idleQueueTTL.
+func (n *maintainer) removeIfUnused(q *queueState) {
 	switch {
 	case n.needed(q):
 		q.idle = 0
@@ -226,5 +226,9 @@ func earliest(at, other int64) int64 {
 	return at
 }
 
-// idleQueueTTL is how long an unused queue is kept, with its counts of ended tasks.
-const idleQueueTTL = 24 * time.Hour
+const (
+	// idleQueueTTL is how long an unused queue is kept, with its counts of ended tasks.
+	idleQueueTTL = 24 * time.Hour
+	// maxSwept limits the queues that a call of Maintain looks at to find unused ones.
+	maxSwept = 1000
+)

@@ -154,8 +154,12 @@ func TestC10_QueuesOfNoUseLeaveNothing(t *testing.T) {
 				}
 			}
 		}
-		maintainAt(t, m, at)
-		maintainAt(t, m, at.Add(day))
+		for range 2 { // a call looks at a bounded number of queues
+			maintainAt(t, m, at)
+		}
+		for range 2 {
+			maintainAt(t, m, at.Add(day))
+		}
 	}
 	if got := queuesOf(t, m); len(got) > 0 {
 		t.Errorf("%d queues are left", len(got))

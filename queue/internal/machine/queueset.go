@@ -19,6 +19,7 @@ type queueSet struct {
 	sorted     []*queueState                   // cache of all; nil after a removal
 	listeners  map[string][]chan struct{}      // by the name of a queue, which need not exist
 	configure  func(*queueState)               // applies the settings in force to a new queue
+	forgetting heap[*queueState]               // queues with finished tasks, by when retention forgets the next one
 	keyLimits  keyLimits                       // of single keys in each queue; settingSet changes them
 	peaks      struct{ byName, listeners int } // of the maps, for shrink.Delete
 }
@@ -26,6 +27,7 @@ type queueSet struct {
 // remove removes a queue that has no task.
 func (s *queueSet) remove(q *queueState) {
 	s.sorted = nil
+	s.forgetting.remove(q)
 	shrink.Delete(&s.byName, &s.peaks.byName, q.name)
 	s.numbered[q.no] = nil
 	s.unnumbered = append(s.unnumbered, q.no)
@@ -41,6 +43,10 @@ func (s *queueSet) get(name string) *queueState {
 	}
 	return q
 }
+
+// review makes retention look at a queue again, because it may have to forget a task of the queue
+// earlier than it knows.
+func (s *queueSet) review(q *queueState) { s.forgetting.set(q, 0) }
 
 // of returns the queue of a task.
 func (s *queueSet) of(t *task) *queueState { return s.numbered[t.queueNo] }

@@ -35,7 +35,8 @@ type queueState struct {
 	tiers   [stint.Tiers]int // Held and Waiting tasks
 	damaged int              // tasks in quarantine
 	ended   queue.Ended
-	idle    int64 // since when the queue is known to be unused; 0: it is used
+	idle    int64  // since when the queue is known to be unused; 0: it is used
+	forgets uint32 // the index in queueSet.forgetting
 
 	listeners []chan struct{} // those of queueSet for this name
 
@@ -72,6 +73,8 @@ const (
 	causeRate  backlog.Cause = 1 << iota // the rate of the key in this queue
 	causeTotal                           // the limit of the key in all queues together
 )
+
+func indexForgetting(q *queueState) *uint32 { return &q.forgets }
 
 func newQueueState(name string, no uint32, shared *keyLimits, listeners []chan struct{}) *queueState {
 	return &queueState{

@@ -133,9 +133,9 @@ func TestC3_ForgettingWaitsForWhatItCancels(t *testing.T) {
 	})
 }
 
-// Retention continues with the queue at which it reached its limit, so it does not visit all
-// queues before each task, and a queue whose name is the first one does not hold it up.
-func TestC10_RetentionContinuesWhereItStopped(t *testing.T) {
+// Retention forgets the tasks of all queues in the order in which their time is over, so no queue
+// holds up another one.
+func TestC10_RetentionOfManyQueues(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs
 	keep := queue.Settings{Keep: queue.Retention{Age: time.Hour}}
@@ -167,10 +167,10 @@ func TestC10_RetentionContinuesWhereItStopped(t *testing.T) {
 			t.Errorf("the tasks %v are left, error %v, want %v", left, err, want)
 		}
 	}
-	cancelled("a", start)
 	cancelled("b", start)
-	second := cancelled("b", start)
-	last := cancelled("c", start)
+	cancelled("c", start.Add(time.Second))
+	second := cancelled("b", start.Add(2*time.Second))
+	last := cancelled("c", start.Add(3*time.Second))
 	forgets(start.Add(2*time.Hour), 2, second, last)
 	another := cancelled("a", start.Add(2*time.Hour))
 	forgets(start.Add(4*time.Hour), 1, last, another)

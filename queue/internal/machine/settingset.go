@@ -122,8 +122,10 @@ func (s *settingSet) apply(name string) {
 		return
 	}
 	s.configureTotals()
-	for _, q := range s.queues.byName {
-		s.configure(q)
+	for _, q := range s.queues.numbered { // in a reproducible order, for forgetting
+		if q != nil {
+			s.configure(q)
+		}
 	}
 }
 
@@ -222,6 +224,7 @@ func (s *settingSet) configure(q *queueState) {
 	if q.limits.rate != before.rate {
 		q.arrival = fixed{} // starts at the old rate do not count against the new one
 	}
+	s.queues.review(q)
 	q.signal()
 }
 

@@ -55,6 +55,7 @@ func (s *stateIndex) enter(t *task, row *record.Row, to queue.State) {
 		s.wait(queuedTask{t, row.Key, row.Kind, row.Seq, suspected(row)})
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
 		s.tasks.append(q.finishedList(to), t)
+		s.queues.review(q)
 	default:
 	}
 }
@@ -212,6 +213,7 @@ func (s *stateIndex) sortLists() {
 		for _, of := range []*taskList{&q.waiting, &q.finished[0], &q.finished[1]} {
 			s.tasks.sort(of)
 		}
+		s.queues.review(q)
 	}
 }
 

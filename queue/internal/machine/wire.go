@@ -17,6 +17,7 @@ func (m *Machine) wireMemory() {
 	m.queues = queueSet{
 		byName: make(map[string]*queueState), numbered: []*queueState{nil},
 		listeners: make(map[string][]chan struct{}), configure: m.settings.configure, keyLimits: keyLimitsOf(nil),
+		forgetting: heap[*queueState]{index: indexForgetting},
 	}
 	m.workerSet = workerSet{
 		clock: &m.clock, queues: &m.queues, byName: make(map[string]*worker),

@@ -1,0 +1,60 @@
+package machine //nolint:testpackage // no answer shows which queues were looked at
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+)
+
+// Maintain looks only at queues of which a task is due or has ended since the last call, and at
+// a bounded number of queues to find unused ones, however many queues there are.
+func TestC10_MaintainDoesNotVisitEveryQueue(t *testing.T) {
+	const queues = 2 * maxSwept
+	m, err := Open(inMap{}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var ids queue.IDs
+	for i := range queues {
+		at := start.Add(time.Duration(i) * time.Second)
+		task := queue.NewTask{ID: ids.New(at), Spec: queue.Spec{Kind: "k", Options: queue.Options{Queue: fmt.Sprint(i)}}}
+		if _, err := m.Submit(t.Context(), at, []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+		cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{task.ID}}}
+		if _, err := m.Command(t.Context(), at, cancel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	maintain := func(at, want time.Time) {
+		t.Helper()
+		if next, err := m.Maintain(t.Context(), at, 0); err != nil || !next.Equal(want) {
+			t.Fatalf("Maintain is next due at %v, error %v, want %v", next, err, want)
+		}
+	}
+	maintain(start.Add(time.Hour), start.Add(keepAge))
+	broken := taskList{first: 1 << 31, last: 1 << 31, n: 1} // of a task that does not exist: to look at it panics
+	for _, q := range m.queues.byName {
+		if q.name != "0" && q.name != "1" {
+			q.finished[0] = broken
+		}
+	}
+	maintain(start.Add(keepAge), start.Add(keepAge+time.Second))
+	unused := 0
+	m.queues.forgetting = heap[*queueState]{index: indexForgetting}
+	for _, q := range m.queues.byName {
+		q.states, q.idle, q.forgets = [len(q.states)]int{}, 0, 0
+	}
+	maintain(start.Add(keepAge), time.Time{})
+	for _, q := range m.queues.byName {
+		if q.idle > 0 {
+			unused++
+		}
+	}
+	if unused < maxSwept-1 || unused > maxSwept {
+		t.Errorf("Maintain has looked at %d queues, want %d", unused, maxSwept)
+	}
+}
