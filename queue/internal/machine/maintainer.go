@@ -180,12 +180,14 @@ func (n *maintainer) dueNow(t *task) {
 	}
 }
 
-// removeUnused looks at the next maxSwept queues, and removes those that are unused.
+// removeUnused looks at the next maxSwept queues. It removes those that are unused, and the kinds
+// that others no longer need.
 func (n *maintainer) removeUnused() {
 	numbered := n.queues.numbered
 	for range min(len(numbered), maxSwept) {
 		n.swept = (n.swept + 1) % len(numbered)
 		if q := numbered[n.swept]; q != nil {
+			q.forgetKinds()
 			n.removeIfUnused(q)
 		}
 	}

@@ -8,6 +8,39 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
+// A queue without Waiting tasks forgets its kinds, if there have been very many.
+func TestC10_KindsOfNoUseAreForgotten(t *testing.T) {
+	m, err := Open(inMap{}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var ids queue.IDs
+	kinds := func() int { return len(m.queues.byName[queue.DefaultQueue].kinds) }
+	for round := range 3 {
+		const n = 200
+		for i := range n {
+			kind := fmt.Sprintf("%d of round %d", i, round)
+			task := queue.NewTask{ID: ids.New(start), Spec: queue.Spec{Kind: kind}}
+			if _, err := m.Submit(t.Context(), start, []queue.NewTask{task}); err != nil {
+				t.Fatal(err)
+			}
+			if i == n-1 {
+				if _, err := m.Maintain(t.Context(), start, 0); err != nil || kinds() < n {
+					t.Errorf("there are %d kinds, error %v; a task of the last one waits", kinds(), err)
+				}
+			}
+			c, err := m.Claim(t.Context(), start, queue.Claim{Worker: "w", Kinds: []string{kind}, Max: 1, Lease: time.Minute})
+			if err != nil || len(c.Tasks) != 1 || c.Tasks[0].Kind != kind {
+				t.Fatalf("%+v is claimed, error %v, want a task of kind %s", c.Tasks, err, kind)
+			}
+		}
+		if _, err := m.Maintain(t.Context(), start, 0); err != nil || kinds() > 0 {
+			t.Errorf("there are %d kinds, error %v", kinds(), err)
+		}
+	}
+}
+
 // Maintain looks only at queues of which a task is due or has ended since the last call, and at
 // a bounded number of queues to find unused ones, however many queues there are.
 func TestC10_MaintainDoesNotVisitEveryQueue(t *testing.T) {

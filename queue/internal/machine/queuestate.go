@@ -22,7 +22,7 @@ type queueState struct {
 	limits   limits         // the rates of settings, parsed
 
 	order    *backlog.Backlog[uint32]
-	kinds    map[string]int // backlog classes; the class of a kind's suspects is the next number
+	kinds    map[string]int // backlog classes of kinds that have had tasks; the class of a kind's suspects is the next number
 	waiting  taskList       // Waiting tasks, in the order in which they became Waiting
 	finished [2]taskList    // [0] Succeeded and Cancelled, [1] Dead, in the order in which they ended
 	groups   groups
@@ -102,6 +102,15 @@ func (q *queueState) class(kind string) int {
 		q.kinds[kind] = class
 	}
 	return class
+}
+
+// forgetKinds forgets the kinds of a queue without Waiting tasks, of which none is in a class,
+// if there are so many that programs probably do not use the same ones again.
+func (q *queueState) forgetKinds() {
+	const most = 100
+	if q.waiting.n == 0 && len(q.kinds) > most {
+		q.kinds = make(map[string]int)
+	}
 }
 
 // classes appends the classes of those kinds that have had tasks, and the classes of

@@ -86,7 +86,8 @@ func (s *workerSet) sweep() {
 	})
 }
 
-// hasKind reports whether the queue has had tasks of a kind since the machine was opened.
+// hasKind reports whether the queue has had tasks of a kind since the machine was opened, or since
+// the queue has forgotten its kinds.
 func (s *workerSet) hasKind(h handles) bool {
 	q := s.queues.byName[h.queue]
 	if q == nil {
