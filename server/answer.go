@@ -38,18 +38,23 @@ func problem(p *wire.Problem) answer {
 	return answer{p.Status, wire.ProblemJSON, body}
 }
 
-// write sends an answer, and logs it if it is an internal error of the server.
-func (s *Server) write(w http.ResponseWriter, a answer) {
-	if a.status >= http.StatusInternalServerError {
-		s.errors.add(a)
-	}
-	s.send(w, a)
+// responder sends answers to clients. It is safe for concurrent use.
+type responder struct {
+	timeout time.Duration // for a client to read an answer or a part of it, or to send a body
+	errors  errorThrottle
 }
 
-// send sends an answer. A client that does not read it within [Config.Timeout] is
-// dropped.
-func (s *Server) send(w http.ResponseWriter, a answer) {
-	s.setDeadline(http.NewResponseController(w).SetWriteDeadline)
+// write sends an answer, and logs it if it is an internal error of the server.
+func (r *responder) write(w http.ResponseWriter, a answer) {
+	if a.status >= http.StatusInternalServerError {
+		r.errors.add(a)
+	}
+	r.send(w, a)
+}
+
+// send sends an answer. A client that does not read it within the timeout is dropped.
+func (r *responder) send(w http.ResponseWriter, a answer) {
+	r.setDeadline(http.NewResponseController(w).SetWriteDeadline)
 	h := w.Header()
 	h.Set("Content-Type", a.typ)
 	h.Set("Content-Length", strconv.Itoa(len(a.body)))
@@ -59,6 +64,12 @@ func (s *Server) send(w http.ResponseWriter, a answer) {
 	_, _ = w.Write(a.body) // the client is gone; it repeats the call if it needs the answer
 }
 
-// setDeadline sets a deadline of the connection, [Config.Timeout] from now;
-// connections that have none are left alone.
-func (s *Server) setDeadline(set func(time.Time) error) { _ = set(clock.Now().Add(s.cfg.Timeout)) }
+// refuse answers a request that is not a valid call.
+func (r *responder) refuse(w http.ResponseWriter, status int, code, detail string) {
+	r.setDeadline(http.NewResponseController(w).SetReadDeadline) // for the rest of the request
+	r.write(w, problem(&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}))
+}
+
+// setDeadline sets a deadline of the connection, the timeout from now; connections that have
+// none are left alone.
+func (r *responder) setDeadline(set func(time.Time) error) { _ = set(clock.Now().Add(r.timeout)) }

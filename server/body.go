@@ -52,7 +52,7 @@ func (s *Server) withBody(w http.ResponseWriter, r *http.Request, in any, tee io
 	case errors.Is(err, queue.ErrTooLarge):
 		s.refuseBody(w, r, err)
 	case err != nil:
-		s.write(w, encoded(nil, err))
+		s.to.write(w, encoded(nil, err))
 	default:
 		do()
 	}
@@ -92,7 +92,7 @@ func (s *Server) reserve(r *http.Request, largest int64) (release func(), err er
 // read decodes the body of a call.
 func (s *Server) read(w http.ResponseWriter, from io.Reader, in any) error {
 	rc := http.NewResponseController(w)
-	s.setDeadline(rc.SetReadDeadline)
+	s.to.setDeadline(rc.SetReadDeadline)
 	largest := s.largest(in)
 	limited := &io.LimitedReader{R: from, N: largest + 1}
 	d := json.NewDecoder(wire.Bounded(limited, s.cfg.MaxItem))
@@ -122,9 +122,9 @@ func (s *Server) refuseBody(w http.ResponseWriter, r *http.Request, err error) {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // so that the answer can precede the rest of the body
 	w.Header().Set("Connection", "close")
-	s.write(w, encoded(nil, err))
+	s.to.write(w, encoded(nil, err))
 	_ = rc.Flush() // fails only if the client is gone
-	s.setDeadline(rc.SetReadDeadline)
+	s.to.setDeadline(rc.SetReadDeadline)
 	if b, ok := r.Body.(*body); ok {
 		_, _ = io.CopyN(io.Discard, b.rest, dropMost)
 	}

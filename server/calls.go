@@ -36,11 +36,11 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if method := methodOf(mux, r); method != "" {
 			w.Header().Set("Allow", method)
-			s.refuse(w, http.StatusMethodNotAllowed, "method",
+			s.to.refuse(w, http.StatusMethodNotAllowed, "method",
 				fmt.Sprintf("the call %.200q is made by %s, and not by %s", r.URL.Path, method, r.Method))
 			return
 		}
-		s.refuse(w, http.StatusNotFound, "unknown_call",
+		s.to.refuse(w, http.StatusNotFound, "unknown_call",
 			fmt.Sprintf("no call %s %.200q: give the address of the server without a path; or, if the client and the server "+
 				"are of different versions, update the older one", r.Method, r.URL.Path))
 	})
@@ -101,10 +101,10 @@ func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (ahead time.Dura
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, now time.Time) answer) {
 	a := do(r.Context(), clock.NowIn(r.Context(), s.cfg.Clock))
 	if r.Context().Err() != nil {
-		s.send(w, a) // the client has left, and the call's context ended with it: no error to log
+		s.to.send(w, a) // the client has left, and the call's context ended with it: no error to log
 		return
 	}
-	s.write(w, a)
+	s.to.write(w, a)
 }
 
 func (s *Server) submit(ctx context.Context, now time.Time, in wire.SubmitCall) (wire.Receipts, error) {

@@ -36,20 +36,20 @@ func (s *Server) forwardLog(w http.ResponseWriter, r *http.Request, to http.Roun
 	}
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://node"+wire.Log+"?"+r.URL.RawQuery, nil)
 	if err != nil {
-		s.write(w, encoded(nil, err))
+		s.to.write(w, encoded(nil, err))
 		return
 	}
 	copyHeaders(out.Header, r.Header, "Range", "If-Range", "If-Modified-Since", "If-Unmodified-Since", "If-Match",
 		"If-None-Match", wire.LogFile, wire.Client)
 	res, err := to.RoundTrip(out)
 	if err != nil {
-		s.send(w, encoded(nil, err)) // the fault of another process is not logged here
+		s.to.send(w, encoded(nil, err)) // the fault of another process is not logged here
 		return
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
 	copyHeaders(w.Header(), res.Header, "Content-Type", "Content-Length", "Content-Range", "Accept-Ranges",
 		"Last-Modified", wire.LogFile, "X-Content-Type-Options", "Cache-Control")
-	s.setDeadline(http.NewResponseController(w).SetWriteDeadline)
+	s.to.setDeadline(http.NewResponseController(w).SetWriteDeadline)
 	w.WriteHeader(res.StatusCode)
 	if _, err := io.Copy(w, res.Body); err != nil {
 		panic(http.ErrAbortHandler) // the client must not take a part for the whole

@@ -27,26 +27,26 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		foreign, _ := r.Context().Value(foreignPeer{}).(error)
 		switch {
 		case foreign != nil:
-			s.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
+			s.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
 				foreign.Error()+"; start a server of your own")
 		case origins.Check(posted(r)) != nil:
-			s.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
+			s.to.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
 		case !s.knows(r):
-			s.refuse(w, http.StatusForbidden, "host",
+			s.to.refuse(w, http.StatusForbidden, "host",
 				fmt.Sprintf("%q is not a name of this server: use localhost, or configure the name", r.Host))
 		case r.Header.Get(wire.Client) == "":
-			s.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
+			s.to.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")
 		case !s.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			s.refuseToken(w, r.Header.Get("Authorization") != "")
 		case len(r.RequestURI) > maxHeader:
-			s.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
+			s.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
 		case r.Method == http.MethodPost && !isJSON(r):
-			s.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
+			s.to.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
 			w.Header().Set("Connection", "close") // do not wait for the body
-			s.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
+			s.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
 		default:
 			if s.limit(w, r) {
 				next.ServeHTTP(w, r)
@@ -116,21 +116,15 @@ func (s *Server) refuseToken(w http.ResponseWriter, hasOne bool) {
 	const where = "the token of stint serve is in the file token of its directory (--dir), " +
 		"which --token-file or STINT_TOKEN_FILE names for the commands of stint"
 	if hasOne {
-		s.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of this "+
+		s.to.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of this "+
 			"server; "+where)
 		return
 	}
-	s.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
+	s.to.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
 		"Authorization: Bearer TOKEN; "+where)
 }
 
 func isJSON(r *http.Request) bool {
 	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && typ == wire.JSON
-}
-
-// refuse answers a request that is not a valid call.
-func (s *Server) refuse(w http.ResponseWriter, status int, code, detail string) {
-	s.setDeadline(http.NewResponseController(w).SetReadDeadline) // for the rest of the request
-	s.write(w, problem(&wire.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}))
 }

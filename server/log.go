@@ -26,7 +26,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	}
 	switch to, err := s.logWay(r, id); {
 	case err != nil:
-		s.write(w, encoded(nil, err))
+		s.to.write(w, encoded(nil, err))
 	case to != nil:
 		s.forwardLog(w, r, to)
 	default:
@@ -38,7 +38,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 func (s *Server) logID(w http.ResponseWriter, r *http.Request) (id queue.ID, ok bool) {
 	id, err := queue.ParseID(r.URL.Query().Get(wire.QueryID))
 	if err != nil {
-		s.write(w, encoded(nil, err))
+		s.to.write(w, encoded(nil, err))
 	}
 	return id, err == nil
 }
@@ -49,7 +49,7 @@ func (s *Server) ownLog(w http.ResponseWriter, r *http.Request, id queue.ID) {
 	if text := r.URL.Query().Get(wire.QuerySize); text != "" {
 		size, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			s.write(w, encoded(nil, fmt.Errorf("%w: the size %.40q is not a number of bytes", queue.ErrInvalid, text)))
+			s.to.write(w, encoded(nil, fmt.Errorf("%w: the size %.40q is not a number of bytes", queue.ErrInvalid, text)))
 			return
 		}
 		if !s.enter(w) {
@@ -60,17 +60,17 @@ func (s *Server) ownLog(w http.ResponseWriter, r *http.Request, id queue.ID) {
 	}
 	f, err := s.openLog(id)
 	if err != nil {
-		s.write(w, encoded(nil, err))
+		s.to.write(w, encoded(nil, err))
 		return
 	}
 	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	text, ok := f.(io.ReadSeeker)
 	if err != nil || !ok {
-		s.write(w, encoded(nil, errors.Join(errors.New("the log cannot be read"), err)))
+		s.to.write(w, encoded(nil, errors.Join(errors.New("the log cannot be read"), err)))
 		return
 	}
-	s.setDeadline(http.NewResponseController(w).SetWriteDeadline)
+	s.to.setDeadline(http.NewResponseController(w).SetWriteDeadline)
 	h := w.Header()
 	if file := s.fileOfLog(f); file != "" {
 		h.Set(wire.LogFile, file)

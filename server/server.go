@@ -158,7 +158,7 @@ type Server struct {
 	handler http.Handler
 	hub     *hub
 	cache   *idempotencyCache
-	errors  errorThrottle
+	to      *responder
 	streams atomic.Int64
 	bodies  *csync.Semaphore // bytes of memory for bodies during decoding and execution
 
@@ -168,13 +168,14 @@ type Server struct {
 
 // New returns a server of a store. The caller closes the store.
 func New(store queue.Store, cfg Config) *Server {
+	cfg = cfg.withDefaults()
 	s := &Server{
-		store: store, cfg: cfg.withDefaults(), hub: newHub(store),
+		store: store, cfg: cfg, hub: newHub(store),
 		cache: newIdempotencyCache(), closing: make(chan struct{}),
+		to: &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}},
 	}
 	const atOnce = 2 // calls of the largest size
 	s.bodies = csync.NewSemaphore(atOnce * wire.Cost(s.cfg.MaxBody))
-	s.errors.log, s.errors.clock = s.cfg.Logger, clock.New()
 	s.handler = s.guarded(s.routes())
 	return s
 }

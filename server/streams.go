@@ -31,7 +31,7 @@ func (s *Server) enter(w http.ResponseWriter) bool {
 		return true
 	}
 	s.leave()
-	s.write(w, encoded(nil, fmt.Errorf("%w: %d clients listen, which is the limit", queue.ErrUnavailable,
+	s.to.write(w, encoded(nil, fmt.Errorf("%w: %d clients listen, which is the limit", queue.ErrUnavailable,
 		s.cfg.MaxStreams)))
 	return false
 }
@@ -42,7 +42,7 @@ func (s *Server) leave() { s.streams.Add(-1) }
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	queues := r.URL.Query()[wire.QueryQueue]
 	if len(queues) > wire.QueuesMost {
-		s.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: at most %d, so open several", queue.ErrInvalid,
+		s.to.write(w, encoded(nil, fmt.Errorf("%w: a stream of %d queues: at most %d, so open several", queue.ErrInvalid,
 			len(queues), wire.QueuesMost)))
 		return
 	}
@@ -84,9 +84,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case streams: // the client sees the end of the stream, if it is still there
 	case errors.Is(err, context.Canceled):
-		s.send(w, encoded(nil, fmt.Errorf("%w: the server is shutting down", queue.ErrUnavailable)))
+		s.to.send(w, encoded(nil, fmt.Errorf("%w: the server is shutting down", queue.ErrUnavailable)))
 	default:
-		s.write(w, encoded(nil, err))
+		s.to.write(w, encoded(nil, err))
 	}
 }
 
@@ -99,7 +99,7 @@ func (s *Server) pump(ctx context.Context, w http.ResponseWriter, woken <-chan s
 	alive := time.NewTicker(wire.Alive)
 	defer alive.Stop()
 	for text := []byte("\n"); ; {
-		s.setDeadline(rc.SetWriteDeadline)
+		s.to.setDeadline(rc.SetWriteDeadline)
 		if _, err := w.Write(text); err != nil || rc.Flush() != nil {
 			return
 		}
