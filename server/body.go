@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stintgo/stint/csync"
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
@@ -23,24 +24,39 @@ type body struct {
 	rest          io.ReadCloser // without the limit
 }
 
-// limit bounds the body of a call. If the Content-Length is too large, it answers the
-// call and returns false.
-func (s *Server) limit(w http.ResponseWriter, r *http.Request) bool {
-	r.Body = &body{http.MaxBytesReader(w, r.Body, s.cfg.MaxBody), r.Body}
-	if r.ContentLength > s.cfg.MaxBody {
-		s.refuseBody(w, r, refusal(&http.MaxBytesError{Limit: s.cfg.MaxBody}))
-		return false
-	}
-	return true
+// bodies limits the bodies of calls, and the memory that they take together. It is safe for
+// concurrent use.
+type bodies struct {
+	max, maxItem int64            // bytes
+	timeout      time.Duration    // for a body to get memory
+	memory       *csync.Semaphore // bytes for bodies during decoding and execution
+	to           *responder
 }
 
-// withBody decodes the body of a call into in, and then calls do. It waits up to
+func newBodies(cfg *Config, to *responder) *bodies {
+	const atOnce = 2 // calls of the largest size
+	return &bodies{cfg.MaxBody, cfg.MaxItem, cfg.Timeout, csync.NewSemaphore(atOnce * wire.Cost(cfg.MaxBody)), to}
+}
+
+// limited bounds the bodies of calls to next. It answers those whose Content-Length is too large.
+func (b *bodies) limited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = &body{http.MaxBytesReader(w, r.Body, b.max), r.Body}
+		if r.ContentLength > b.max {
+			b.refuse(w, r, refusal(&http.MaxBytesError{Limit: b.max}))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// decoded decodes the body of a call into in, and then calls do. It waits up to
 // [Config.Timeout] until there is memory for the body. What is read from the body is also
 // written to tee, which may be nil.
-func (s *Server) withBody(w http.ResponseWriter, r *http.Request, in any, tee io.Writer, do func()) {
-	release, err := s.reserve(r, s.largest(in))
+func (b *bodies) decoded(w http.ResponseWriter, r *http.Request, in any, tee io.Writer, do func()) {
+	release, err := b.reserve(r, b.largest(in))
 	if err != nil {
-		s.refuseBody(w, r, err)
+		b.refuse(w, r, err)
 		return
 	}
 	defer release()
@@ -48,11 +64,11 @@ func (s *Server) withBody(w http.ResponseWriter, r *http.Request, in any, tee io
 	if tee != nil {
 		from = io.TeeReader(from, tee)
 	}
-	switch err := s.read(w, from, in); {
+	switch err := b.read(w, from, in); {
 	case errors.Is(err, queue.ErrTooLarge):
-		s.refuseBody(w, r, err)
+		b.refuse(w, r, err)
 	case err != nil:
-		s.to.write(w, encoded(nil, err))
+		b.to.write(w, encoded(nil, err))
 	default:
 		do()
 	}
@@ -60,16 +76,16 @@ func (s *Server) withBody(w http.ResponseWriter, r *http.Request, in any, tee io
 
 // largest returns the limit for the body of a call, in bytes: a call without a list
 // has at most one item.
-func (s *Server) largest(in any) int64 {
+func (b *bodies) largest(in any) int64 {
 	if wire.HasList(in) {
-		return s.cfg.MaxBody
+		return b.max
 	}
-	return min(s.cfg.MaxItem, s.cfg.MaxBody)
+	return min(b.maxItem, b.max)
 }
 
 // reserve waits for memory for the body of a call, and returns the function that
 // releases it.
-func (s *Server) reserve(r *http.Request, largest int64) (release func(), err error) {
+func (b *bodies) reserve(r *http.Request, largest int64) (release func(), err error) {
 	n := r.ContentLength
 	switch {
 	case n > largest:
@@ -79,23 +95,23 @@ func (s *Server) reserve(r *http.Request, largest int64) (release func(), err er
 	case n <= smallBody:
 		return func() {}, nil
 	}
-	ctx, stop := context.WithTimeout(r.Context(), s.cfg.Timeout)
+	ctx, stop := context.WithTimeout(r.Context(), b.timeout)
 	defer stop()
 	cost := wire.Cost(n)
-	if err := s.bodies.Acquire(ctx, cost); err != nil {
+	if err := b.memory.Acquire(ctx, cost); err != nil {
 		return nil, fmt.Errorf("%w: the server has no memory left for the bodies of calls; "+
 			"try again, or send fewer items in a call", queue.ErrUnavailable)
 	}
-	return func() { s.bodies.Release(cost) }, nil
+	return func() { b.memory.Release(cost) }, nil
 }
 
 // read decodes the body of a call.
-func (s *Server) read(w http.ResponseWriter, from io.Reader, in any) error {
+func (b *bodies) read(w http.ResponseWriter, from io.Reader, in any) error {
 	rc := http.NewResponseController(w)
-	s.to.setDeadline(rc.SetReadDeadline)
-	largest := s.largest(in)
+	b.to.setDeadline(rc.SetReadDeadline)
+	largest := b.largest(in)
 	limited := &io.LimitedReader{R: from, N: largest + 1}
-	d := json.NewDecoder(wire.Bounded(limited, s.cfg.MaxItem))
+	d := json.NewDecoder(wire.Bounded(limited, b.maxItem))
 	err := wire.Decode(d, in)
 	if err == nil {
 		if _, end := d.Token(); !errors.Is(end, io.EOF) {
@@ -115,18 +131,18 @@ func (s *Server) read(w http.ResponseWriter, from io.Reader, in any) error {
 // dropMost is how many bytes of a refused body are read and discarded.
 const dropMost = 256 << 20
 
-// refuseBody answers a call whose body is refused, and then reads and discards the
+// refuse answers a call whose body is refused, and then reads and discards the
 // rest of the body: many clients read the answer only after they have sent everything,
 // and closing the connection earlier would reset it and lose the answer.
-func (s *Server) refuseBody(w http.ResponseWriter, r *http.Request, err error) {
+func (b *bodies) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // so that the answer can precede the rest of the body
 	w.Header().Set("Connection", "close")
-	s.to.write(w, encoded(nil, err))
+	b.to.write(w, encoded(nil, err))
 	_ = rc.Flush() // fails only if the client is gone
-	s.to.setDeadline(rc.SetReadDeadline)
-	if b, ok := r.Body.(*body); ok {
-		_, _ = io.CopyN(io.Discard, b.rest, dropMost)
+	b.to.setDeadline(rc.SetReadDeadline)
+	if whole, ok := r.Body.(*body); ok {
+		_, _ = io.CopyN(io.Discard, whole.rest, dropMost)
 	}
 }
 

@@ -64,7 +64,7 @@ func call[In, Out any](s *Server, do func(context.Context, time.Time, In) (Out, 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		ahead := s.arrive(w, r)
-		s.withBody(w, r, &in, nil, func() {
+		s.bodies.decoded(w, r, &in, nil, func() {
 			s.reply(w, r, func(ctx context.Context, now time.Time) answer {
 				toServer(&in, ahead)
 				out, err := do(ctx, now, in)

@@ -28,7 +28,7 @@ func once[In, Out any](
 		sum := sha256.New()
 		_, _ = io.WriteString(sum, r.URL.Path+"\n")
 		ahead := s.arrive(w, r)
-		s.withBody(w, r, &in, sum, func() {
+		s.bodies.decoded(w, r, &in, sum, func() {
 			s.reply(w, r, func(ctx context.Context, now time.Time) answer {
 				toServer(&in, ahead)
 				key := r.Header.Get(wire.Key)

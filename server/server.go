@@ -73,9 +73,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stintgo/stint/csync"
 	"github.com/stintgo/stint/internal/clock"
-	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -160,7 +158,7 @@ type Server struct {
 	cache   *idempotencyCache
 	to      *responder
 	streams atomic.Int64
-	bodies  *csync.Semaphore // bytes of memory for bodies during decoding and execution
+	bodies  *bodies
 
 	closing chan struct{} // closed when streams must end
 	close   sync.Once
@@ -174,9 +172,8 @@ func New(store queue.Store, cfg Config) *Server {
 		cache: newIdempotencyCache(), closing: make(chan struct{}),
 		to: &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}},
 	}
-	const atOnce = 2 // calls of the largest size
-	s.bodies = csync.NewSemaphore(atOnce * wire.Cost(s.cfg.MaxBody))
-	s.handler = s.guarded(s.routes())
+	s.bodies = newBodies(&s.cfg, s.to)
+	s.handler = s.guarded(s.bodies.limited(s.routes()))
 	return s
 }
 
