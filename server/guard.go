@@ -20,33 +20,41 @@ import (
 // queues a client can name in one URL.
 const maxHeader = 64 << 10
 
-// guarded passes a request on to next only if it comes from an allowed client.
-func (s *Server) guarded(next http.Handler) http.Handler {
+// guard admits requests: by their host, origin, token and user. It is immutable.
+type guard struct {
+	hosts []string
+	token string
+	users []int
+	to    *responder
+}
+
+// admitted passes a request on to next only if it comes from an allowed client.
+func (g *guard) admitted(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		foreign, _ := r.Context().Value(foreignPeer{}).(error)
 		switch {
 		case foreign != nil:
-			s.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
+			g.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
 				foreign.Error()+"; start a server of your own")
 		case origins.Check(posted(r)) != nil:
-			s.to.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
-		case !s.knows(r):
-			s.to.refuse(w, http.StatusForbidden, "host",
+			g.to.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
+		case !g.knows(r):
+			g.to.refuse(w, http.StatusForbidden, "host",
 				fmt.Sprintf("%q is not a name of this server: use localhost, or configure the name", r.Host))
 		case r.Header.Get(wire.Client) == "":
-			s.to.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
+			g.to.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")
-		case !s.authorized(r):
+		case !g.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			s.refuseToken(w, r.Header.Get("Authorization") != "")
+			g.refuseToken(w, r.Header.Get("Authorization") != "")
 		case len(r.RequestURI) > maxHeader:
-			s.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
+			g.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
 		case r.Method == http.MethodPost && !isJSON(r):
-			s.to.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
+			g.to.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
 			w.Header().Set("Connection", "close") // do not wait for the body
-			s.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
+			g.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -58,8 +66,8 @@ type foreignPeer struct{}
 
 // withPeer stores in the context of a connection whether its user may not use the
 // server.
-func (s *Server) withPeer(ctx context.Context, c net.Conn) context.Context {
-	if err := peer.Check(c, s.cfg.Users); err != nil {
+func (g *guard) withPeer(ctx context.Context, c net.Conn) context.Context {
+	if err := peer.Check(c, g.users); err != nil {
 		return context.WithValue(ctx, foreignPeer{}, err)
 	}
 	return ctx
@@ -77,7 +85,7 @@ func posted(r *http.Request) *http.Request {
 // knows reports whether a request names this server as its host. A browser whose DNS
 // maps a foreign name to this machine (DNS rebinding) reaches a TCP address, but not a
 // Unix socket, which the modes of its directory protect.
-func (s *Server) knows(r *http.Request) bool {
+func (g *guard) knows(r *http.Request) bool {
 	if bySocket(r) {
 		return true
 	}
@@ -88,7 +96,7 @@ func (s *Server) knows(r *http.Request) bool {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback() || strings.EqualFold(host, "localhost") ||
-		slices.ContainsFunc(s.cfg.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+		slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 // bySocket reports whether a request came by a Unix socket.
@@ -100,25 +108,25 @@ func bySocket(r *http.Request) bool {
 // authorized reports whether a request has the token, if it needs one. It compares
 // hashes of equal length in constant time, so that its duration reveals nothing about the
 // token.
-func (s *Server) authorized(r *http.Request) bool {
-	if s.cfg.Token == "" || bySocket(r) {
+func (g *guard) authorized(r *http.Request) bool {
+	if g.token == "" || bySocket(r) {
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.Token))
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(g.token))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 // refuseToken answers a call that needs the token and has none, or a wrong one.
-func (s *Server) refuseToken(w http.ResponseWriter, hasOne bool) {
+func (g *guard) refuseToken(w http.ResponseWriter, hasOne bool) {
 	const where = "the token of stint serve is in the file token of its directory (--dir), " +
 		"which --token-file or STINT_TOKEN_FILE names for the commands of stint"
 	if hasOne {
-		s.to.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of this "+
-			"server; "+where)
+		g.to.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of "+
+			"this server; "+where)
 		return
 	}
-	s.to.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
+	g.to.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
 		"Authorization: Bearer TOKEN; "+where)
 }
 

@@ -159,6 +159,7 @@ type Server struct {
 	to      *responder
 	streams atomic.Int64
 	bodies  *bodies
+	guard   *guard
 
 	closing chan struct{} // closed when streams must end
 	close   sync.Once
@@ -173,7 +174,8 @@ func New(store queue.Store, cfg Config) *Server {
 		to: &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}},
 	}
 	s.bodies = newBodies(&s.cfg, s.to)
-	s.handler = s.guarded(s.bodies.limited(s.routes()))
+	s.guard = &guard{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: s.to}
+	s.handler = s.guard.admitted(s.bodies.limited(s.routes()))
 	return s
 }
 
@@ -205,7 +207,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler: s, ReadHeaderTimeout: s.cfg.Timeout, IdleTimeout: 4 * s.cfg.Timeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
-		ConnContext: s.withPeer,
+		ConnContext: s.guard.withPeer,
 		ErrorLog:    slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
