@@ -30,8 +30,8 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET "+wire.Stats, ask(s, s.stats))
 	mux.Handle("GET "+wire.Settings, ask(s, s.settings))
 	mux.Handle("GET "+wire.Schedules, ask(s, s.schedules))
-	mux.Handle("GET "+wire.Ready, s.stream(s.ready))
-	mux.Handle("GET "+wire.Watch, s.stream(s.watch))
+	mux.Handle("GET "+wire.Ready, s.streams.bounded(s.streams.ready))
+	mux.Handle("GET "+wire.Watch, s.streams.bounded(s.streams.watch))
 	mux.HandleFunc("GET "+wire.Log, s.log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if method := methodOf(mux, r); method != "" {
@@ -92,7 +92,7 @@ func ask[Out any](s *Server, do func(context.Context, time.Time, url.Values) (Ou
 // the arrival by the client's clock.
 func (s *Server) arrive(w http.ResponseWriter, r *http.Request) (ahead time.Duration) {
 	now := clock.NowIn(r.Context(), s.cfg.Clock)
-	ahead = s.ahead(r, now)
+	ahead = aheadOf(r, now)
 	w.Header().Set(wire.Now, now.Add(-ahead).Format(time.RFC3339Nano))
 	return ahead
 }

@@ -29,10 +29,10 @@ func (s *Server) logWay(r *http.Request, id queue.ID) (http.RoundTripper, error)
 // as it arrives. It ends with the client.
 func (s *Server) forwardLog(w http.ResponseWriter, r *http.Request, to http.RoundTripper) {
 	if r.URL.Query().Has(wire.QuerySize) { // it waits, as in ownLog
-		if !s.enter(w) {
+		if !s.streams.enter(w) {
 			return
 		}
-		defer s.leave()
+		defer s.streams.leave()
 	}
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://node"+wire.Log+"?"+r.URL.RawQuery, nil)
 	if err != nil {

@@ -52,11 +52,11 @@ func (s *Server) ownLog(w http.ResponseWriter, r *http.Request, id queue.ID) {
 			s.to.write(w, encoded(nil, fmt.Errorf("%w: the size %.40q is not a number of bytes", queue.ErrInvalid, text)))
 			return
 		}
-		if !s.enter(w) {
+		if !s.streams.enter(w) {
 			return
 		}
 		s.awaitLog(r.Context(), id, size, known)
-		s.leave()
+		s.streams.leave()
 	}
 	f, err := s.openLog(id)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Server) awaitLog(ctx context.Context, id queue.ID, size int64, file str
 	patience := time.NewTimer(wire.Alive)
 	defer patience.Stop()
 	for s.isLog(id, size, file) && s.unfinished(ctx, id) {
-		if isNew, _ := s.await(ctx, news, patience.C); !isNew {
+		if isNew, _ := s.streams.await(ctx, news, patience.C); !isNew {
 			return
 		}
 	}

@@ -55,6 +55,7 @@ package server
 //   - answer.go: encodes answers and problems
 //   - times.go: converts times between the clocks of client and server
 //   - streams.go: requests that last: signals and events
+//   - events.go: the events not yet written to a stream
 //   - hub.go: one listener of the store for all clients
 //   - log.go: the logs of commands
 //   - forward.go: the logs of commands that another process keeps
@@ -70,7 +71,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -154,26 +154,22 @@ type Server struct {
 	store   queue.Store
 	cfg     Config
 	handler http.Handler
-	hub     *hub
 	cache   *idempotencyCache
 	to      *responder
-	streams atomic.Int64
+	streams *streams
 	bodies  *bodies
 	guard   *guard
-
-	closing chan struct{} // closed when streams must end
-	close   sync.Once
 }
 
 // New returns a server of a store. The caller closes the store.
 func New(store queue.Store, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
-		store: store, cfg: cfg, hub: newHub(store),
-		cache: newIdempotencyCache(), closing: make(chan struct{}),
+		store: store, cfg: cfg, cache: newIdempotencyCache(),
 		to: &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}},
 	}
 	s.bodies = newBodies(&s.cfg, s.to)
+	s.streams = newStreams(store, &s.cfg, s.to)
 	s.guard = &guard{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: s.to}
 	s.handler = s.guard.admitted(s.bodies.limited(s.routes()))
 	return s
@@ -185,10 +181,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // Close ends the streams, which do not end by themselves, and returns when the server
 // no longer listens to the store. Other calls are still answered. Call it when the last
 // Serve has returned, before closing the store.
-func (s *Server) Close() {
-	s.close.Do(func() { close(s.closing) })
-	s.hub.close()
-}
+func (s *Server) Close() { s.streams.end() }
 
 // serving is the context key of a request for the channel that is closed when its
 // Serve ends.

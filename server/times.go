@@ -14,9 +14,9 @@ import (
 // set should come back unchanged.
 const clocksAgree = time.Second
 
-// ahead returns how far the server's time now is ahead of the clock of the client of a
+// aheadOf returns how far the server's time now is ahead of the clock of the client of a
 // call. It returns 0 if the two agree, or the client does not state its time.
-func (s *Server) ahead(r *http.Request, now time.Time) time.Duration {
+func aheadOf(r *http.Request, now time.Time) time.Duration {
 	client, err := time.Parse(time.RFC3339Nano, r.Header.Get(wire.Now))
 	if err != nil || client.IsZero() {
 		return 0
