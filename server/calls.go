@@ -32,7 +32,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET "+wire.Schedules, ask(s, s.schedules))
 	mux.Handle("GET "+wire.Ready, s.streams.bounded(s.streams.ready))
 	mux.Handle("GET "+wire.Watch, s.streams.bounded(s.streams.watch))
-	mux.HandleFunc("GET "+wire.Log, s.log)
+	mux.HandleFunc("GET "+wire.Log, s.logs.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if method := methodOf(mux, r); method != "" {
 			w.Header().Set("Allow", method)

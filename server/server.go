@@ -159,6 +159,7 @@ type Server struct {
 	streams *streams
 	bodies  *bodies
 	guard   *guard
+	logs    *logs
 }
 
 // New returns a server of a store. The caller closes the store.
@@ -170,6 +171,9 @@ func New(store queue.Store, cfg Config) *Server {
 	}
 	s.bodies = newBodies(&s.cfg, s.to)
 	s.streams = newStreams(store, &s.cfg, s.to)
+	s.logs = &logs{
+		store: store, files: cfg.Logs, follow: cfg.Follow, file: cfg.LogFile, at: cfg.LogAt, streams: s.streams, to: s.to,
+	}
 	s.guard = &guard{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: s.to}
 	s.handler = s.guard.admitted(s.bodies.limited(s.routes()))
 	return s
@@ -177,6 +181,15 @@ func New(store queue.Store, cfg Config) *Server {
 
 // ServeHTTP serves one call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// ServeLog answers a request for a log of this process. Mount it where the RoundTripper of
+// [Config.LogAt] in the other server processes sends its requests. It asks for no token: the
+// caller of ServeLog decides whether the client may read the log.
+func (s *Server) ServeLog(w http.ResponseWriter, r *http.Request) {
+	if id, ok := s.logs.idIn(w, r); ok {
+		s.logs.serveOwn(w, r, id)
+	}
+}
 
 // Close ends the streams, which do not end by themselves, and returns when the server
 // no longer listens to the store. Other calls are still answered. Call it when the last
