@@ -48,6 +48,8 @@ package server
 //
 //   - server.go: Config, Server, its listeners and its end
 //   - guard.go: which requests are accepted: host, origin, token, user
+//   - routes.go: the paths of all calls
+//   - execute.go: decodes and executes calls
 //   - calls.go: the calls of a store
 //   - once.go: calls that a client repeats are done once
 //   - idempotency.go: the answers that repeated calls get
@@ -151,31 +153,28 @@ func (c Config) withDefaults() Config {
 
 // Server serves a store. It is an [http.Handler], safe for concurrent use.
 type Server struct {
-	store   queue.Store
-	cfg     Config
 	handler http.Handler
-	cache   *idempotencyCache
-	to      *responder
-	streams *streams
-	bodies  *bodies
 	guard   *guard
+	streams *streams
 	logs    *logs
+	timeout time.Duration
+	logger  *slog.Logger
 }
 
 // New returns a server of a store. The caller closes the store.
 func New(store queue.Store, cfg Config) *Server {
 	cfg = cfg.withDefaults()
+	to := &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}}
 	s := &Server{
-		store: store, cfg: cfg, cache: newIdempotencyCache(),
-		to: &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}},
+		guard:   &guard{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: to},
+		streams: newStreams(store, &cfg, to), timeout: cfg.Timeout, logger: cfg.Logger,
 	}
-	s.bodies = newBodies(&s.cfg, s.to)
-	s.streams = newStreams(store, &s.cfg, s.to)
 	s.logs = &logs{
-		store: store, files: cfg.Logs, follow: cfg.Follow, file: cfg.LogFile, at: cfg.LogAt, streams: s.streams, to: s.to,
+		store: store, files: cfg.Logs, follow: cfg.Follow, file: cfg.LogFile, at: cfg.LogAt, streams: s.streams, to: to,
 	}
-	s.guard = &guard{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: s.to}
-	s.handler = s.guard.admitted(s.bodies.limited(s.routes()))
+	b := newBodies(&cfg, to)
+	x := &executor{now: cfg.Clock, timeout: cfg.Timeout, bodies: b, cache: newIdempotencyCache(), to: to}
+	s.handler = s.guard.admitted(b.limited(routes(x, calls{store}, cfg.Jobs, s.streams, s.logs)))
 	return s
 }
 
@@ -211,10 +210,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer end()
 	base := context.WithValue(context.WithoutCancel(ctx), serving{}, (<-chan struct{})(ending))
 	hs := &http.Server{
-		Handler: s, ReadHeaderTimeout: s.cfg.Timeout, IdleTimeout: 4 * s.cfg.Timeout, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: s.timeout, IdleTimeout: 4 * s.timeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: s.guard.withPeer,
-		ErrorLog:    slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:    slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(l) }()
@@ -225,7 +224,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	end()
-	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Timeout)
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer stop()
 	err := hs.Shutdown(grace)
 	if err != nil {

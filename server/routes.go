@@ -1,0 +1,55 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/stintgo/stint/internal/wire"
+)
+
+// routes returns the handler of all calls.
+func routes(x *executor, store calls, most jobs, streams *streams, logs *logs) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST "+wire.Submit, call(x, store.submit))
+	mux.Handle("POST "+wire.Claim, once(x, store.claim, store.replayClaim))
+	mux.Handle("POST "+wire.Settle, call(x, store.settle))
+	mux.Handle("POST "+wire.Heartbeat, call(x, store.heartbeat))
+	mux.Handle("POST "+wire.Command, once(x, store.command, replayCommand))
+	mux.Handle("POST "+wire.Find, call(x, store.find))
+	mux.Handle("POST "+wire.Configure, call(x, store.configure))
+	mux.Handle("POST "+wire.Pause, call(x, store.pause))
+	mux.Handle("POST "+wire.Reschedule, call(x, store.reschedule))
+	mux.Handle("POST "+wire.Maintain, call(x, store.maintain))
+	mux.Handle("POST "+wire.Jobs, call(x, most.call))
+	mux.Handle("GET "+wire.Explain, ask(x, store.explain))
+	mux.Handle("GET "+wire.Stats, ask(x, store.stats))
+	mux.Handle("GET "+wire.Settings, ask(x, store.settings))
+	mux.Handle("GET "+wire.Schedules, ask(x, store.schedules))
+	mux.Handle("GET "+wire.Ready, streams.bounded(streams.ready))
+	mux.Handle("GET "+wire.Watch, streams.bounded(streams.watch))
+	mux.HandleFunc("GET "+wire.Log, logs.serve)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if method := methodOf(mux, r); method != "" {
+			w.Header().Set("Allow", method)
+			x.to.refuse(w, http.StatusMethodNotAllowed, "method",
+				fmt.Sprintf("the call %.200q is made by %s, and not by %s", r.URL.Path, method, r.Method))
+			return
+		}
+		x.to.refuse(w, http.StatusNotFound, "unknown_call",
+			fmt.Sprintf("no call %s %.200q: give the address of the server without a path; or, if the client and the server "+
+				"are of different versions, update the older one", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// methodOf returns the method of a call that a request has the path of, or "".
+func methodOf(mux *http.ServeMux, r *http.Request) string {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			return method
+		}
+	}
+	return ""
+}
