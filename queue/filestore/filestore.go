@@ -63,8 +63,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// DefaultMinFree is the default of MinFree of [Config].
+const DefaultMinFree = 128 << 20
+
 func (c Config) withDefaults() Config {
-	c.MinFree = cmp.Or(c.MinFree, 128<<20)
+	c.MinFree = cmp.Or(c.MinFree, DefaultMinFree)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -46,19 +46,21 @@ type TailKeeper interface {
 	KeepTail(text []byte) error
 }
 
+// The defaults of a Config's fields that are 0.
 const (
-	defaultOutput = 1 << 20
-	defaultGrace  = 5 * time.Second
-	// memoryMin is the memory, in bytes, that a process needs to start.
-	memoryMin = 1 << 20
+	DefaultOutput = 1 << 20
+	DefaultGrace  = 5 * time.Second
 )
+
+// memoryMin is the memory, in bytes, that a process needs to start.
+const memoryMin = 1 << 20
 
 func (c Config) withDefaults() Config {
 	if c.Output == 0 {
-		c.Output = defaultOutput
+		c.Output = DefaultOutput
 	}
 	if c.Grace == 0 {
-		c.Grace = defaultGrace
+		c.Grace = DefaultGrace
 	}
 	return c
 }

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/stintgo/stint/queue/isolate"
+	"github.com/stintgo/stint/retry"
 )
 
 // runFlags are the flags of stint run, unparsed.
@@ -42,8 +45,8 @@ type runFlags struct {
 // Defaults that docs/run.md lists too.
 const (
 	defaultLookahead  = 10_000
-	defaultKillAfter  = 5 * time.Second
-	defaultRetryDelay = 200 * time.Millisecond
+	defaultKillAfter  = isolate.DefaultGrace
+	defaultRetryDelay = retry.DefaultBase
 )
 
 // register defines the flags, in the order of the help.

@@ -21,6 +21,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/isolate"
 )
 
@@ -122,9 +123,12 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nodeAddress, "node-address", "",
 		"with --store, the `ADDRESS` by which the other servers reach this one, if it differs")
 	flags.StringVar(&f.memory, "memory", "", "kill a command that has more than `SIZE` of memory")
-	flags.StringVar(&f.output, "output", "1M", "keep `SIZE` of what an attempt writes: its beginning and its end")
-	flags.StringVar(&f.logsMax, "logs", "1G", "keep `SIZE` of what all commands have written; the oldest goes first")
-	flags.StringVar(&f.minFree, "min-free", "128M", "refuse tasks while the disk has less than `SIZE` left")
+	flags.StringVar(&f.output, "output", fmt.Sprintf("%dM", isolate.DefaultOutput>>20),
+		"keep `SIZE` of what an attempt writes: its beginning and its end")
+	flags.StringVar(&f.logsMax, "logs", fmt.Sprintf("%dG", serve.DefaultLogsMax>>30),
+		"keep `SIZE` of what all commands have written; the oldest goes first")
+	flags.StringVar(&f.minFree, "min-free", fmt.Sprintf("%dM", filestore.DefaultMinFree>>20),
+		"refuse tasks while the disk has less than `SIZE` left")
 	secondsVar(flags, &f.grace, "grace", defaultGrace, "after the first signal, wait `TIME` for running commands")
 	secondsVar(flags, &f.killAfter, "kill-after", defaultKillAfter, "`TIME` from SIGTERM to SIGKILL for a command")
 	flags.StringVar(&f.uploads, "uploads", "", "receive uploads into `DIR`")

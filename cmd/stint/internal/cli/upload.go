@@ -267,8 +267,8 @@ func (f *uploadFlags) awsEnvironment() {
 // server returns the server that this process is if no other one has the directory.
 func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Config) {
 	own = serve.Config{
-		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1, LogsMax: 1 << 30,
-		Command:  isolate.Config{Grace: defaultKillAfter, Output: 1 << 20},
+		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1,
+		Command:  isolate.Config{Grace: isolate.DefaultGrace},
 		Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler), S3: s3.Open},
 		Logger:   slog.New(slog.NewTextHandler(f.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Patience: 1,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stintgo/stint/internal/ownership"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/isolate"
 	"github.com/stintgo/stint/server"
 )
 
@@ -36,11 +37,9 @@ type logs struct {
 	readers readers
 }
 
-// Defaults of the flags.
-const (
-	DefaultOutput  = 1 << 20
-	DefaultLogsMax = 1 << 30
-)
+// DefaultLogsMax is the default of LogsMax of [Config]. That of the output of one command is
+// [isolate.DefaultOutput].
+const DefaultLogsMax = 1 << 30
 
 func openLogs(dir string, each, all int64, store string, logger *slog.Logger) (*logs, error) {
 	const ownerOnly = 0o700 // the output of commands is private to their user
@@ -55,7 +54,7 @@ func openLogs(dir string, each, all int64, store string, logger *slog.Logger) (*
 		return nil, err
 	}
 	l := &logs{
-		root: root, each: cmp.Or(each, DefaultOutput), all: cmp.Or(all, DefaultLogsMax), store: store, logger: logger,
+		root: root, each: cmp.Or(each, isolate.DefaultOutput), all: cmp.Or(all, DefaultLogsMax), store: store, logger: logger,
 	}
 	l.recoverFiles()
 	return l, nil

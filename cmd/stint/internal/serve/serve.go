@@ -60,7 +60,7 @@ type Config struct {
 	Transfer  transfer.Config // of uploads from this server: tasks of [transfer.Kind]
 	Uploads   Uploads         // to this server
 	Grace     time.Duration   // for commands to end by themselves, before they get SIGTERM
-	LogsMax   int64           // of all logs together; in bytes
+	LogsMax   int64           // of all logs together, in bytes; 0 means DefaultLogsMax
 	MinFree   int64           // free disk space below which tasks are refused; in bytes
 	// Patience is how long to retry a directory or a TCP address that another process
 	// uses: a killed server may release it a moment later. A database server is waited for as
