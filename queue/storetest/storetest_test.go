@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/reference"
 	"github.com/stintgo/stint/queue/storetest"
+	"github.com/stintgo/stint/retry"
 )
 
 // openReference opens the store that the suite is proven on.
@@ -26,6 +28,14 @@ func openRecoverable(t *testing.T, cfg storetest.Config) storetest.Harness {
 			return store
 		},
 		Break: func(n int) { store.breaks(n) },
+	}
+}
+
+// A task without MaxAttempts has as many attempts as a call of retry.Do: the suite holds all stores
+// to the number of the reference model.
+func TestReference_AttemptsAreThoseOfRetry(t *testing.T) {
+	if reference.Attempts != retry.DefaultAttempts {
+		t.Errorf("the default is %d attempts of a task, and %d of package retry", reference.Attempts, retry.DefaultAttempts)
 	}
 }
 

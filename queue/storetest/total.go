@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ func totalCases() []testCase {
 		{"C12_TotalSkipsIdleQueues", Config{}, totalSkipsIdleQueues},
 		{"C12_TotalIsLoweredAndRaised", Config{}, totalIsLoweredAndRaised},
 		{"C12_TotalHasAReason", Config{}, totalHasAReason},
+		{"C12_ReasonOfTheTotalNamesTen", Config{}, reasonOfTheTotalNamesTen},
 		{"C12_TotalOfAKey", Config{}, totalOfAKey},
 		{"C12_TotalOfOneKey", Config{}, totalOfOneKey},
 		{"C12_TotalsOutliveTheStore", Config{}, totalsOutliveTheStore},
@@ -199,6 +201,30 @@ func totalHasAReason(c *trial) {
 			queue.FieldTotal: {Operator: true, By: "ann", At: at, Default: true},
 		}},
 	})
+}
+
+// reasonOfTheTotalNamesTen shows that a reason names at most ten tasks that hold slots, and the ten
+// queues with the most of them.
+func reasonOfTheTotalNamesTen(c *trial) {
+	const queues = 12
+	c.register(worker, kind)
+	want := make(map[string]int)
+	c.configureQueue("", queue.Settings{Total: 2 * queues})
+	for i := range queues {
+		name, n := fmt.Sprintf("q%02d", i), 1+i%2*2 // 1 or 3 tasks
+		c.several(n, queue.Options{Queue: name})
+		if got := len(c.claimFrom(name, n)); got != n {
+			c.Fatalf("%d tasks of queue %s start, want %d", got, name, n)
+		}
+		if n == 3 || i < 8 { // six have 3 tasks; of those with 1 the first four
+			want[name] = n
+		}
+	}
+	r := c.firstReason(c.add(queue.Options{}), queue.CodeTotal)
+	if len(r.Holders) != 10 {
+		c.Errorf("the reason names %d tasks, want 10", len(r.Holders))
+	}
+	c.equal("the queues", r.Queues, want)
 }
 
 // totalOfAKey shows that tasks of a key that has reached its total over all queues are

@@ -151,12 +151,15 @@ func (x *reasons) atKeyTotal(r queue.Reason, key string) queue.Reason {
 	return r
 }
 
+// holdersMost is the maximum number of tasks and of queues that a reason names: see Holders and
+// Queues of [queue.Reason].
+const holdersMost = 10
+
 // holders returns some of the running tasks that count reports true for.
 func (x *reasons) holders(count func(*task) bool) (ids []queue.ID) {
-	const most = 10
 	for _, e := range x.states.leases.all {
 		if count(e.of) {
-			if ids = append(ids, e.of.id); len(ids) == most {
+			if ids = append(ids, e.of.id); len(ids) == holdersMost {
 				break
 			}
 		}
@@ -209,17 +212,16 @@ func byAndReason(by, why string) string {
 	}
 }
 
-// busiest returns the queues with the most running tasks, at most ten.
+// busiest returns the queues with the most running tasks, at most holdersMost.
 func busiest(running map[string]int) map[string]int {
-	const most = 10
-	if len(running) <= most {
+	if len(running) <= holdersMost {
 		return running
 	}
 	names := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
 		return cmp.Or(cmp.Compare(running[b], running[a]), cmp.Compare(a, b))
 	})
-	top := make(map[string]int, most)
-	for _, name := range names[:most] {
+	top := make(map[string]int, holdersMost)
+	for _, name := range names[:holdersMost] {
 		top[name] = running[name]
 	}
 	return top

@@ -67,11 +67,13 @@ func (rs reasons) held(now time.Time, t *Task) (all []queue.Reason) {
 	return all
 }
 
-// holders returns at most ten running tasks, of all queues if the name is "".
+// holdersMost is the maximum number of tasks and of queues that a reason names.
+const holdersMost = 10
+
+// holders returns at most holdersMost running tasks, of all queues if the name is "".
 func (rs reasons) holders(name string, key *string) (ids []queue.ID) {
-	const most = 10
 	for _, t := range rs.Tasks.running(name, key) {
-		if len(ids) < most {
+		if len(ids) < holdersMost {
 			ids = append(ids, t.ID)
 		}
 	}

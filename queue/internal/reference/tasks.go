@@ -2,6 +2,8 @@ package reference
 
 import (
 	"bytes"
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -126,11 +128,18 @@ func (ts *Tasks) running(name string, key *string) (all []*Task) {
 	return all
 }
 
-// runningByQueue counts the running tasks of each queue, and of a key if one is given.
+// runningByQueue counts the running tasks of the holdersMost queues that have the most, and of a
+// key if one is given.
 func (ts *Tasks) runningByQueue(key *string) map[string]int {
 	running := make(map[string]int)
 	for _, t := range ts.running("", key) {
 		running[t.Queue]++
+	}
+	names := slices.SortedFunc(maps.Keys(running), func(a, b string) int {
+		return cmp.Or(cmp.Compare(running[b], running[a]), cmp.Compare(a, b))
+	})
+	for _, name := range names[min(len(names), holdersMost):] {
+		delete(running, name)
 	}
 	return running
 }
