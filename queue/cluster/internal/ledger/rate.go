@@ -10,6 +10,10 @@ import (
 // rate is a token bucket that accounts of all nodes share. What nodes have leased and not
 // spent counts as in the bucket, which holds the less: so in any time no more is spent than
 // the rate allows, and one burst. The bucket of a new leader is empty.
+//
+// It is not a bucket of internal/bucket: there, entries queue at the bucket, and what they are granted is
+// spent. Here nodes queue, keep unspent tokens, return some, and leave with others; and the rate and the
+// capacity are the smallest of those that nodes claim.
 type rate struct {
 	drawers []*drawer
 	level   float64 // tokens; negative in debt
