@@ -13,6 +13,20 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
+// redis starts a Redis server, and returns its URL.
+func redis(t *testing.T) string {
+	t.Helper()
+	if err := dbserver.NeedRedis(); err != nil {
+		t.Fatal(err)
+	}
+	address, stop, err := dbserver.Redis(t.TempDir(), dbserver.Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return "redis://" + address
+}
+
 // databases starts a server of each kind, and returns their URLs by kind.
 func databases(t *testing.T) map[string]string {
 	t.Helper()
@@ -24,14 +38,7 @@ func databases(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := dbserver.NeedRedis(); err != nil {
-		t.Fatal(err)
-	}
-	address, stopRedis, err := dbserver.Redis(t.TempDir(), dbserver.Always)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stopRedis)
+	redisURL := redis(t)
 	made, err := dbserver.NewPostgres(dir, func(string) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -41,24 +48,17 @@ func databases(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(postgres.Stop)
-	return map[string]string{"redis": "redis://" + address, "postgres": postgres.DSN}
+	return map[string]string{"redis": redisURL, "postgres": postgres.DSN}
 }
 
 // The URL in STINT_STORE, which may have a password, is not in the environment of commands: one that
 // lists its variables would write it into its log.
 func TestC11_CommandsDoNotGetTheStore(t *testing.T) {
 	t.Parallel()
-	if err := dbserver.NeedRedis(); err != nil {
-		t.Fatal(err)
-	}
-	address, stop, err := dbserver.Redis(t.TempDir(), dbserver.Always)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	url := redis(t)
 	s := &served{t: t, dir: t.TempDir()}
 	s.cmd = s.command("serve")
-	s.cmd.Env = append(s.cmd.Env, "STINT_STORE=redis://"+address)
+	s.cmd.Env = append(s.cmd.Env, "STINT_STORE="+url)
 	s.out = startLines(t, s.cmd)
 	if line := s.out.next(); line != "serving unix:stint-data/stint.sock" {
 		t.Fatalf("the server says %q", line)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stintgo/stint/internal/dbserver"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -14,15 +13,7 @@ import (
 // refuses and names the next one.
 func TestC11_StoreCopy(t *testing.T) {
 	t.Parallel()
-	if err := dbserver.NeedRedis(); err != nil {
-		t.Fatal(err)
-	}
-	address, stop, err := dbserver.Redis(t.TempDir(), dbserver.Always)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	url := "redis://" + address
+	url := redis(t)
 
 	s := serve(t)
 	done := s.submit("echo done")
@@ -38,11 +29,11 @@ func TestC11_StoreCopy(t *testing.T) {
 		t.Errorf("a copy of nothing: %+v", r)
 	}
 	r := s.stint("store", "copy", "stint-data", url)
-	if r.status != 0 || !strings.HasPrefix(r.stdout, "2 tasks are in redis://"+address) {
+	if r.status != 0 || !strings.HasPrefix(r.stdout, "2 tasks are in "+url) {
 		t.Fatalf("%+v", r)
 	}
 	r = s.stint("serve")
-	if r.status != 125 || !strings.Contains(r.stderr, "its tasks have been moved to redis://"+address) {
+	if r.status != 125 || !strings.Contains(r.stderr, "its tasks have been moved to "+url) {
 		t.Errorf("a server on the store before: %+v", r)
 	}
 	s.start("--store", url)

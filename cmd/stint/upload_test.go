@@ -465,21 +465,27 @@ func TestE2_QueuedInputIsPaused(t *testing.T) {
 	r.has("input", input)
 }
 
+// uploadsInput starts an upload of standard input, of which it has sent a part.
+func (r *receiving) uploadsInput() (cmd *exec.Cmd, in io.WriteCloser, stderr *bytes.Buffer) {
+	r.t.Helper()
+	cmd, stderr = r.uploads("-", "--name", "input"), new(bytes.Buffer)
+	cmd.Stderr = stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	start(r.t, cmd)
+	if _, err := in.Write(make([]byte, 100_000)); err != nil { // more than a pipe holds: it is being read
+		r.t.Fatal(err)
+	}
+	return cmd, in, stderr
+}
+
 // A signal ends an upload of a standard input that does not end.
 func TestE2_SignalEndsUploadOfSilentInput(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
-	cmd := r.uploads("-", "--name", "input")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, cmd)
-	if _, err := in.Write(make([]byte, 100_000)); err != nil { // more than a pipe holds: it is being read
-		t.Fatal(err)
-	}
+	cmd, _, stderr := r.uploadsInput()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -493,17 +499,7 @@ func TestE2_SignalEndsUploadOfSilentInput(t *testing.T) {
 func TestE2_SignalEndsTheWriterOfAnUpload(t *testing.T) {
 	t.Parallel()
 	r := receive(t)
-	cmd := r.uploads("-", "--name", "input")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, cmd)
-	if _, err := in.Write(make([]byte, 100_000)); err != nil { // more than a pipe holds: it is being read
-		t.Fatal(err)
-	}
+	cmd, in, stderr := r.uploadsInput()
 	if err := errors.Join(cmd.Process.Signal(syscall.SIGINT), in.Close()); err != nil {
 		t.Fatal(err)
 	}
