@@ -17,7 +17,7 @@ const MaxSlots = math.MaxInt32
 type Config struct {
 	// Caps hold lower tiers back while much is running.
 	Caps Caps
-	// PerKey is the maximum number of entries of one key that run at once; 0 is no limit.
+	// PerKey is the maximum number of entries of one key that run at once; 0 means no limit.
 	PerKey int
 	// Share weighs a key against the other keys of its tier while both wait:
 	// a key with share 3 starts three times as often as one with share 1. It is
@@ -26,7 +26,7 @@ type Config struct {
 	// even if a caller recovers the panic, since the scheduler would stay locked.
 	// Nil, or less than 1, is a share of 1; the largest share is 1<<20.
 	Share func(key string) int
-	// Queue is the maximum number of entries that may wait, over all tiers and keys; 0 is no bound.
+	// Queue is the maximum number of entries that may wait, over all tiers and keys; 0 means no bound.
 	// WhenFull decides what happens to an arrival beyond it.
 	Queue int
 	// WhenFull is what happens to an arrival that finds Queue entries waiting.

@@ -161,7 +161,7 @@ func (s Scheduler) SetCaps(caps Caps) {
 	s.made().SetCaps(caps.tiers())
 }
 
-// SetPerKey changes how many entries of one key run at once; 0 is no limit.
+// SetPerKey changes how many entries of one key run at once; 0 means no limit.
 // It panics if n is negative or above [MaxSlots].
 func (s Scheduler) SetPerKey(n int) {
 	if err := inRange("PerKey", n); err != nil {

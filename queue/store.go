@@ -150,7 +150,7 @@ type Claim struct {
 	Max    int           `json:"max"`             // the largest number of tasks
 	Lease  time.Duration `json:"lease_ns"`        // the length of the leases, which heartbeats extend
 	// Bytes ends the claim early: when the claimed tasks have that many bytes, by
-	// [Task.Size], no more are claimed. 0 is no limit.
+	// [Task.Size], no more are claimed. 0 means no limit.
 	Bytes int `json:"bytes,omitempty"`
 	// Remote says that the worker is not in the process of the store, so that its leases
 	// outlive that process.
@@ -223,7 +223,7 @@ type Command struct {
 	// All such a command is ErrInvalid. A Filter that sets a field needs no All, and All
 	// does not widen it.
 	All    bool   `json:"all,omitempty"`
-	Limit  int    `json:"limit,omitempty"`  // the largest number of tasks; 0 is no limit
+	Limit  int    `json:"limit,omitempty"`  // the largest number of tasks; 0 means no limit
 	By     string `json:"by,omitempty"`     // the author of the command; at most MaxName bytes
 	Reason string `json:"reason,omitempty"` // why; at most MaxReason bytes
 }
@@ -272,7 +272,7 @@ type Page struct {
 	Newest bool `json:"newest,omitempty"` // the newest first
 	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last, but for Bytes
 	// Bytes ends the page early: with the task with which its tasks have so many bytes, by
-	// [Task.Size]. 0 is no limit. A page that has so many may not be the last.
+	// [Task.Size]. 0 means no limit. A page that has so many may not be the last.
 	Bytes int `json:"bytes,omitempty"`
 	// Durable makes the call wait until all that it returns is durable. It returns an
 	// ErrUnavailable if that does not come to pass: its context ends, or the store fails.

@@ -21,7 +21,7 @@ type Config struct {
 	// follows the proxy of the environment. Its Timeout must allow for the time of a chunk.
 	Client *http.Client
 	// Rate limits the bytes per second of all uploads of this process together, each at the
-	// tier and on behalf of the key of its task; nil is no limit. Programs may use the same
+	// tier and on behalf of the key of its task; nil means no limit. Programs may use the same
 	// limiter for other work.
 	Rate *stint.Limiter
 	// Retry is the policy for requests that fail within an attempt, by a broken connection

@@ -16,7 +16,7 @@ import (
 // Fault is what a proxy does to the bytes that pass. The zero value passes them as they come.
 type Fault struct {
 	Delay time.Duration // before each piece
-	Piece int           // the most bytes that are written at once; 0 is no limit
+	Piece int           // the most bytes that are written at once; 0 means no limit
 	// Stall lets no byte pass, in either direction, nor the end of a connection. Connections
 	// stay open, and new ones are accepted. The bytes pass when the fault ends.
 	Stall bool

@@ -13,7 +13,7 @@ import (
 // Config limits the processes of a task. The zero value limits only their output.
 type Config struct {
 	// Memory is the number of bytes that all processes of an attempt together may have
-	// resident; 0 is no limit. They are measured every 50 ms, and killed if they have
+	// resident; 0 means no limit. They are measured every 50 ms, and killed if they have
 	// more. A process that allocates more than twice the limit between two measurements
 	// gets an error from the system (RLIMIT_DATA), and usually exits. Memory that
 	// processes share counts once for each of them.

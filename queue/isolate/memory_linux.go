@@ -27,7 +27,7 @@ type memoryMonitor struct {
 
 var monitor memoryMonitor //nolint:gochecknoglobals // one loop for all groups of a program
 
-// limit enforces a limit of most bytes on g until forget is called. 0 is no limit.
+// limit enforces a limit of most bytes on g until forget is called. 0 means no limit.
 func (m *memoryMonitor) limit(g *group, most int64) (forget func()) {
 	if most == 0 {
 		return func() {}

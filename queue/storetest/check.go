@@ -170,7 +170,7 @@ func inForce(settings map[string]queue.Configured, name string) queue.Layer {
 	return settings[""].InForce
 }
 
-// limitOfKey returns how many tasks of a key of a queue may run at once; 0 is no limit.
+// limitOfKey returns how many tasks of a key of a queue may run at once; 0 means no limit.
 func limitOfKey(settings map[string]queue.Configured, name, key string) int {
 	for _, name := range []string{name, ""} {
 		own := settings[name].Keys[key]
@@ -181,7 +181,7 @@ func limitOfKey(settings map[string]queue.Configured, name, key string) int {
 	return inForce(settings, name).PerKey
 }
 
-// totalOfKey returns how many tasks of a key of all queues may run at once; 0 is no limit.
+// totalOfKey returns how many tasks of a key of all queues may run at once; 0 means no limit.
 func totalOfKey(settings map[string]queue.Configured, key string) int {
 	own := settings[""].Keys[key]
 	if value, _, set := own.Value(queue.FieldTotal); set {

@@ -20,13 +20,13 @@ type Config struct {
 	// Path is where the handler is mounted: the part of a URL's path before the ID of an
 	// upload. It starts and ends with a slash; "" means "/files/".
 	Path string
-	// MaxSize is the largest upload, in bytes; 0 is no limit.
+	// MaxSize is the largest upload, in bytes; 0 means no limit.
 	MaxSize int64
-	// Quota is how many bytes all unfinished uploads may take on the disk; 0 is no limit. An
+	// Quota is how many bytes all unfinished uploads may take on the disk; 0 means no limit. An
 	// upload of known size takes its size from its creation on. Finished files are the
 	// application's and do not count.
 	Quota int64
-	// KeyQuota is Quota for the unfinished uploads of one key; 0 is no limit.
+	// KeyQuota is Quota for the unfinished uploads of one key; 0 means no limit.
 	KeyQuota int64
 	// Expiry is how long an unfinished upload is kept that receives nothing, and how long
 	// a finished one is still known by its ID; 0 means 24 h.
@@ -35,10 +35,10 @@ type Config struct {
 	// received before is kept.
 	ReadTimeout time.Duration
 	// Slots bounds how many requests receive a body at once, by the tier and the key of the
-	// request. A request has one slot while it receives. Nil is no bound.
+	// request. A request has one slot while it receives. Nil means no bound.
 	Slots *stint.Scheduler
 	// Rate bounds the bytes per second of all bodies together, by the tier and the key of
-	// the request. Nil is no bound.
+	// the request. Nil means no bound.
 	Rate *stint.Limiter
 	// Key returns on whose behalf a request uploads: a tenant, an account. Nil, or "", is no
 	// key. It is not an access check: do that in a handler in front of this one.

@@ -58,7 +58,7 @@ func (f finder) page(now time.Time, filter *queue.Filter, p queue.Page) (found [
 	return found
 }
 
-// Full reports whether an answer has as many bytes as its limit; 0 is no limit.
+// Full reports whether an answer has as many bytes as its limit; 0 means no limit.
 func Full(tasks []queue.Task, limit int) bool {
 	size := 0
 	for i := range tasks {

@@ -120,7 +120,7 @@ func (s *Settings) originOf(t *Task, own, perKey queue.Field) queue.Origin {
 	return v.Origin
 }
 
-// keyLimit returns how many tasks of a key of a queue run at once; 0 is no limit.
+// keyLimit returns how many tasks of a key of a queue run at once; 0 means no limit.
 func (s *Settings) keyLimit(name, key string) int {
 	if v, set := s.value(name, key, queue.FieldMax); set {
 		return v.Max
@@ -136,14 +136,14 @@ func (s *Settings) keyRate(name, key string) queue.Rate {
 	return s.InForce(name).KeyRate
 }
 
-// total returns how many tasks of all queues run at once; 0 is no limit.
+// total returns how many tasks of all queues run at once; 0 means no limit.
 func (s *Settings) total() int {
 	v, _ := s.value("", "", queue.FieldTotal)
 	return v.Total
 }
 
 // totalOfKey returns how many tasks of a key run at once in all queues, and the origin of
-// that limit; 0 is no limit.
+// that limit; 0 means no limit.
 func (s *Settings) totalOfKey(key string) (limit int, from queue.Origin) {
 	if v, set := s.value("", key, queue.FieldTotal); set {
 		return v.Total, v.Origin

@@ -83,7 +83,7 @@ type Abilities struct {
 	SHA256   bool  // with Sums: the SHA-256 is one of them
 	Commit   bool  // a file with one lane has to be completed, too
 	Durable  bool  // unfinished uploads do not expire: their URL has to be in the store before the first byte
-	SizeMax  int64 // of a file in bytes; 0 is no limit
+	SizeMax  int64 // of a file in bytes; 0 means no limit
 	ChunkMin int64 // of a chunk in bytes
 }
 

@@ -115,7 +115,7 @@ func (f *runFlags) limits(r *runner) (err error) {
 	return errors.Join(errs[:]...)
 }
 
-// startRate returns how many jobs may start per second; 0 is no limit.
+// startRate returns how many jobs may start per second; 0 means no limit.
 func (f *runFlags) startRate() (float64, error) {
 	if f.rate == "" {
 		return 0, nil

@@ -167,7 +167,7 @@ func (f *serveFlags) uploadsConfig() (u serve.Uploads, err error) {
 	return u, errors.Join(errs[:]...)
 }
 
-// bytesPerSecond parses the rate of a flag; 0 is no limit.
+// bytesPerSecond parses the rate of a flag; 0 means no limit.
 func bytesPerSecond(flag, text string) (float64, error) {
 	if text == "" {
 		return 0, nil

@@ -11,7 +11,7 @@ import (
 // registry has the running processes, so that signals can be passed on to them. The zero
 // value is ready for use, and safe for concurrent use.
 type registry struct {
-	limit     time.Duration // of each process; 0 is no limit
+	limit     time.Duration // of each process; 0 means no limit
 	killAfter time.Duration // from SIGTERM to SIGKILL for a process that has reached the limit
 
 	// starting is held for reading from before a process starts until it is registered,

@@ -53,14 +53,14 @@ type Config struct {
 	JobsFile  *JobsFile     // changes Jobs during the run, or nil
 	Slots     stint.Slots   // shared with other processes, or nil: each job needs one of these too
 	Held      *os.File      // stays open until no job runs, even if stint is killed; or nil
-	KeyJobs   int           // how many jobs of one key run at once; 0 is no limit
+	KeyJobs   int           // how many jobs of one key run at once; 0 means no limit
 	Lookahead int           // how many inputs are read ahead
-	Rate      float64       // starts per second; 0 is no limit
+	Rate      float64       // starts per second; 0 means no limit
 	Delay     time.Duration // between two starts at least
 	Gates     []gate.Check  // true at each start
-	Load      float64       // the load average above which nothing starts; 0 is no limit
+	Load      float64       // the load average above which nothing starts; 0 means no limit
 	Retry     retry.Policy  // Attempts 1 for none
-	Timeout   time.Duration // of an attempt; 0 is no timeout
+	Timeout   time.Duration // of an attempt; 0 means no timeout
 	KillAfter time.Duration // from the TERM signal to the KILL signal
 	Halt      halt.Rule
 

@@ -30,10 +30,10 @@ const UploadsTokenName = "uploads-token"
 type Uploads struct {
 	Dir     string  // of the finished files; empty: it receives none
 	Listen  string  // a TCP address of this machine
-	Rate    float64 // bytes per second of all together; 0 is no limit
+	Rate    float64 // bytes per second of all together; 0 means no limit
 	Jobs    int     // how many requests receive at once
-	MaxSize int64   // of a file, in bytes; 0 is no limit
-	Quota   int64   // of all unfinished files, in bytes; 0 is no limit
+	MaxSize int64   // of a file, in bytes; 0 means no limit
+	Quota   int64   // of all unfinished files, in bytes; 0 means no limit
 	// Then is a shell command that is submitted for each finished file, with the path as $1;
 	// empty: none. The task has the unique name "upload ID".
 	Then string

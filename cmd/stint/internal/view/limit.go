@@ -30,7 +30,7 @@ type Limit struct {
 	Key   string      `json:"key,omitempty"`   // the key, if the limit applies to one key
 	Name  string      `json:"limit"`           // as the flag of stint limit set
 	Field queue.Field `json:"field"`           // of [queue.Settings]
-	Value any         `json:"value"`           // a number, a rate, caps or a retention; nil is no limit
+	Value any         `json:"value"`           // a number, a rate, caps or a retention; nil means no limit
 	InUse *int        `json:"in_use,omitempty"`
 	queue.Origin
 	Program any `json:"program,omitempty"` // the value of a program, if an operator's value overrides it
