@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
 )
 
 // executor executes calls: it decodes them, converts their times, and encodes their answers. It is
@@ -29,6 +31,7 @@ func call[In, Out any](x *executor, do func(context.Context, time.Time, In) (Out
 			x.reply(w, r, func(ctx context.Context, now time.Time) answer {
 				toServer(&in, ahead)
 				out, err := do(ctx, now, in)
+				err = asPart(r, &out, err)
 				toClient(&out, ahead)
 				return encoded(out, err)
 			})
@@ -42,10 +45,28 @@ func ask[Out any](x *executor, do func(context.Context, time.Time, url.Values) (
 		ahead := x.arrive(w, r)
 		x.reply(w, r, func(ctx context.Context, now time.Time) answer {
 			out, err := do(ctx, now, r.URL.Query())
+			err = asPart(r, &out, err)
 			toClient(&out, ahead)
 			return encoded(out, err)
 		})
 	})
+}
+
+// asPart puts a [queue.PartialError] into the answer, if it has a part and the client of the call
+// understands that. It returns any other error.
+func asPart(r *http.Request, out any, err error) error {
+	partial, ok := errors.AsType[*queue.PartialError](err)
+	if !ok || r.Header.Get(wire.Partial) == "" {
+		return err
+	}
+	answer, ok := out.(interface {
+		SetMissing(groups []queue.MissingGroup)
+	})
+	if !ok {
+		return err
+	}
+	answer.SetMissing(partial.Missing)
+	return nil
 }
 
 // arrive returns how far the server's clock is ahead of the client's when a call arrives, before

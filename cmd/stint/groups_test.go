@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stintgo/stint/internal/dbserver"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -56,6 +57,75 @@ func TestC11_ServersWithGroups(t *testing.T) {
 			alone.stop()
 		})
 	}
+}
+
+// While the database of a group is away, lists have what the other groups have, name the group, and say
+// why it does not answer.
+func TestC11_ListsWithoutAGroup(t *testing.T) {
+	t.Parallel()
+	if err := dbserver.NeedRedis(); err != nil {
+		t.Fatal(err)
+	}
+	address, stop, err := dbserver.Redis(t.TempDir(), dbserver.Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	mail, err := dbserver.RunRedis(t.TempDir(), dbserver.Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(mail.Stop)
+	s := serve(t, "--store", "redis://"+address, "--group", "mail=news", "--group-store", "mail="+mail.DSN,
+		"--queue", "default", "--queue", "news")
+	id, news := s.submit("true"), s.submit("--queue", "news", "true")
+	for _, name := range []string{"default", "news"} {
+		if r := s.stint("limit", "set", "--queue", name, "--running", "7"); r.status != 0 {
+			t.Fatalf("%+v", r)
+		}
+		if r := s.stint("schedule", "add", "of-"+name, "@yearly", "--queue", name, "--", "true"); r.status != 0 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if r := s.stint("wait", id, news); r.status != 0 {
+		t.Fatalf("%+v", r)
+	}
+	mail.Stop()
+	for { // until the lease of the leader of the group has ended
+		if r := s.stint("ls", "--json"); r.status != 0 {
+			break
+		}
+	}
+	for _, list := range []struct{ args, has, lacks, missing string }{
+		{"ls --json", id, news, "tasks"},
+		{"schedule ls", "of-default", "of-news", "schedules"},
+		{"limit", "queue default", "queue news", "limits"},
+	} {
+		r := s.stint(strings.Fields(list.args)...)
+		if r.status != 125 || !strings.Contains(r.stdout, list.has) || strings.Contains(r.stdout, list.lacks) ||
+			!strings.HasPrefix(r.stderr, "stint: group mail does not answer: ") || !strings.Contains(r.stderr, "refused") ||
+			!strings.HasSuffix(r.stderr, "; its "+list.missing+" are missing\n") || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", list.args, r)
+		}
+	}
+	if r := s.stint("show", id); r.status != 0 {
+		t.Errorf("a task by its ID: %+v", r)
+	}
+	if r := s.stint("show", id[24:]); r.status != 125 || !strings.Contains(r.stderr, "give the whole ID") {
+		t.Errorf("a task by a part of its ID: %+v", r)
+	}
+	if r := s.stint("wait", s.submit("true")); r.status != 0 {
+		t.Errorf("a task of a group that answers: %+v", r)
+	}
+	if err := mail.Again(); err != nil {
+		t.Fatal(err)
+	}
+	for { // until the group has a leader
+		if r := s.stint("ls", "--json"); r.status == 0 && strings.Contains(r.stdout, news) {
+			break
+		}
+	}
+	s.stop()
 }
 
 // Groups that cannot be right are refused before a database is asked.

@@ -74,6 +74,9 @@ const (
 	// another one than the log, it is answered at once and with all of the log, whatever
 	// its Range and size: what the client knows is of another file.
 	LogFile = "Stint-Log-File"
+	// Partial, with any value, says that the client understands answers with a [Part]. Without it,
+	// a server answers with the error of which such an answer has a part.
+	Partial = "Stint-Partial"
 )
 
 // The maximum that a call may ask for.
@@ -162,6 +165,24 @@ type FindCall struct {
 type Tasks struct {
 	Tasks []queue.Task `json:"tasks"`
 	More  bool         `json:"more,omitempty"`
+	Part
+}
+
+// Part says which groups an answer lacks. It is in the answers of calls that may have a
+// [queue.PartialError].
+type Part struct {
+	Missing []queue.MissingGroup `json:"missing,omitempty"`
+}
+
+// SetMissing makes an answer one with a part.
+func (p *Part) SetMissing(groups []queue.MissingGroup) { p.Missing = groups }
+
+// Err returns a [queue.PartialError], or nil if no group is missing.
+func (p *Part) Err() error {
+	if len(p.Missing) == 0 {
+		return nil
+	}
+	return &queue.PartialError{Missing: p.Missing}
 }
 
 // Reasons is the answer to Explain.
@@ -184,11 +205,13 @@ type PauseCall struct {
 // AllSettings are the settings of each queue.
 type AllSettings struct {
 	Settings map[string]queue.Configured `json:"settings"`
+	Part
 }
 
 // AllSchedules are sorted by name.
 type AllSchedules struct {
 	Schedules []queue.ScheduleState `json:"schedules"`
+	Part
 }
 
 // MaintainCall is the body of Maintain, and Maintained is its answer.

@@ -195,6 +195,7 @@ func (s *Store) open(ctx context.Context, q request, now time.Time) (*http.Respo
 		req.Header.Set("Content-Type", wire.JSON)
 	}
 	req.Header.Set(wire.Now, now.Format(time.RFC3339Nano))
+	req.Header.Set(wire.Partial, "1")
 	if q.key != "" {
 		req.Header.Set(wire.Key, q.key)
 	}

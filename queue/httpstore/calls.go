@@ -1,6 +1,7 @@
 package httpstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,6 +180,7 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found [
 		p.Limit = usual
 	}
 	all, bounded := p.Limit, p.Bytes > 0
+	var missing error
 	for {
 		p.Limit = min(all-len(found), wire.PageMost)
 		var out wire.Tasks
@@ -190,11 +192,11 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) (found [
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, out.Tasks...)
+		found, missing = append(found, out.Tasks...), cmp.Or(missing, out.Err())
 		p.Bytes -= sizeOf(out.Tasks)
 		last := !out.More && len(out.Tasks) < p.Limit
 		if last || len(out.Tasks) == 0 || len(found) >= all || bounded && p.Bytes <= 0 {
-			return found, nil
+			return found, missing
 		}
 		p.Bytes = max(p.Bytes, 0)
 		p.After = found[len(found)-1].ID
@@ -250,14 +252,14 @@ func (s *Store) PauseQueue(ctx context.Context, now time.Time, name string, p *q
 func (s *Store) Settings(ctx context.Context) (map[string]queue.Configured, error) {
 	var out wire.AllSettings
 	_, err := s.call(ctx, time.Time{}, wire.Settings, nil, &out)
-	return out.Settings, err
+	return out.Settings, cmp.Or(err, out.Err())
 }
 
 // Schedules is as [queue.Store] says.
 func (s *Store) Schedules(ctx context.Context) ([]queue.ScheduleState, error) {
 	var out wire.AllSchedules
 	_, err := s.call(ctx, time.Time{}, wire.Schedules, nil, &out)
-	return out.Schedules, err
+	return out.Schedules, cmp.Or(err, out.Err())
 }
 
 // Reschedule is as [queue.Store] says.

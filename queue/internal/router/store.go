@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +125,8 @@ func (s *Store) gather(ctx context.Context, call func(ctx context.Context, group
 		switch {
 		case why == nil:
 		case errors.Is(why, queue.ErrUnavailable):
-			partial.Missing = append(partial.Missing, queue.MissingGroup{Name: s.table.Name(g), Reason: why.Error()})
+			reason := strings.ReplaceAll(why.Error(), queue.ErrUnavailable.Error()+": ", "") // it is that of the PartialError
+			partial.Missing = append(partial.Missing, queue.MissingGroup{Name: s.table.Name(g), Reason: reason})
 		default:
 			return err
 		}

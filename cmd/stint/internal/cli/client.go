@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -157,6 +158,30 @@ func operator() string {
 	}
 	return host
 }
+
+// isPartial reports whether an error says that some groups do not answer, and that what the others have
+// is there.
+func isPartial(err error) bool {
+	_, ok := errors.AsType[*queue.PartialError](err)
+	return ok
+}
+
+// missing returns the error of a list. If that is a [queue.PartialError], it says what the list lacks.
+func missing(err error, what string) error {
+	partial, ok := errors.AsType[*queue.PartialError](err)
+	if !ok {
+		return err
+	}
+	says := &queue.PartialError{Missing: slices.Clone(partial.Missing)}
+	for i := range says.Missing {
+		says.Missing[i].Reason += "; its " + what + " are missing"
+	}
+	return says
+}
+
+// partialHelp is in the help of lists, behind the exit status 125.
+const partialHelp = `, also if a group of queues does not answer:
+then what the other groups have is listed.`
 
 // nothing returns the error of a command that has found nothing to do.
 func nothing(err error) error { return &exitError{status: exitNothing, err: err} }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func newLimitLs(s *streams) *cobra.Command {
 		Long: `List the limits that are set, how much of each is in use, the operator that
 set it, and when. With --json there is a line of JSON for each limit.
 
-Exit status: 0, also if no limit is set; 125 for errors.`,
+Exit status: 0, also if no limit is set; 125 for errors` + partialHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {
 				return c.listLimits(ctx, server, name)
@@ -63,25 +64,26 @@ Exit status: 0, also if no limit is set; 125 for errors.`,
 	return cmd
 }
 
-// limits returns the limits that are set.
+// limits returns the limits that are set; with a [queue.PartialError], those of the groups that answer.
 func limits(ctx context.Context, server *remote.Server) ([]view.Limit, error) {
 	all, err := server.Settings(ctx)
-	if err != nil {
+	if err != nil && !isPartial(err) {
 		return nil, err
 	}
-	stats, err := server.Stats(ctx)
-	if err != nil {
-		return nil, err
+	stats, statsErr := server.Stats(ctx)
+	if statsErr != nil {
+		return nil, statsErr
 	}
-	return view.Limits(all, &stats), nil
+	return view.Limits(all, &stats), err
 }
 
 // listLimits lists all limits, or those that apply to a queue.
 func (c *client) listLimits(ctx context.Context, server *remote.Server, name string) error {
 	all, err := limits(ctx, server)
-	if err != nil {
+	if err != nil && !isPartial(err) {
 		return err
 	}
+	lacking := missing(err, "limits")
 	if name != "" {
 		if err := c.warnUnknownQueue(ctx, server, name); err != nil {
 			return err
@@ -94,13 +96,13 @@ func (c *client) listLimits(ctx context.Context, server *remote.Server, name str
 				return err
 			}
 		}
-		return nil
+		return lacking
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && lacking == nil {
 		c.printf("no limit is set; see stint limit set --help\n")
 		return nil
 	}
-	return view.LimitTable(c.out, all, clock.Now())
+	return cmp.Or(view.LimitTable(c.out, all, clock.Now()), lacking)
 }
 
 // limitSetFlags are the flags of stint limit set.
@@ -177,11 +179,14 @@ Exit status: 0; 1 if none of them was set; 125 for errors.`,
 // unset removes the values that operators have set for some fields.
 func (c *client) unset(ctx context.Context, server *remote.Server, of *limitScope, fields []queue.Field) error {
 	before, err := limits(ctx, server)
-	if err != nil {
+	if err != nil && !isPartial(err) {
 		return err
 	}
 	wasSet := func(l view.Limit) bool { return of.has(&l) && l.Operator && slices.Contains(fields, l.Field) }
 	if !slices.ContainsFunc(before, wasSet) {
+		if err != nil {
+			return err
+		}
 		return nothing(fmt.Errorf("%s has no such limit that stint limit set has set; stint limit ls lists the limits", of))
 	}
 	return c.apply(ctx, server, of, queue.Change{Key: of.key, Unset: fields})
@@ -194,7 +199,7 @@ func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScop
 		return err
 	}
 	all, err := limits(ctx, server)
-	if err != nil {
+	if err != nil && !isPartial(err) { // the group of the queue has answered
 		return err
 	}
 	changed := slices.Concat(change.Set.Fields(), change.Unlimited, change.Unset)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -19,7 +20,7 @@ TOOK are the exit status and the duration of the last attempt. On a terminal, li
 cut to its width. With --json there is a line of JSON for each task; docs/serve.md has
 its fields.
 
-Exit status: 0, also if there is no such task; 125 for errors.`
+Exit status: 0, also if there is no such task; 125 for errors` + partialHelp
 
 // lsMost is the default number of listed tasks.
 const lsMost = 50
@@ -68,14 +69,16 @@ func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
 	}
 	const size = 500
 	left, first, more := f.most, true, true
+	var lacking error // of the first page that lacks the tasks of some groups
 	for ; more && (f.most == 0 || left > 0); first = false {
 		if page.Limit = size; f.most > 0 {
 			page.Limit = min(size, left)
 		}
 		tasks, err := server.Page(ctx, filter, page)
-		if err != nil {
+		if err != nil && !isPartial(err) {
 			return err
 		}
+		lacking = cmp.Or(lacking, err)
 		if err := f.show(tasks, first); err != nil {
 			return err
 		}
@@ -87,7 +90,7 @@ func (f *lsFlags) list(ctx context.Context, server *remote.Server) error {
 	if more {
 		printTo(f.err, "stint: there may be more: -n %d, or --behind %s\n", 10*f.most, page.After)
 	}
-	return nil
+	return missing(lacking, "tasks")
 }
 
 // show prints a page. If the first page is empty, it says so, but prints nothing with

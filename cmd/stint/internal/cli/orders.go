@@ -249,7 +249,7 @@ func (f *orderFlags) giveQueue(ctx context.Context, server *remote.Server) (err 
 // queues, or by pauses of single ones.
 func (f *orderFlags) warnStillPaused(ctx context.Context, server *remote.Server) error {
 	all, err := server.Settings(ctx)
-	if err != nil {
+	if err != nil && !isPartial(err) {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,7 +37,7 @@ func newSchedule(s *streams) *cobra.Command {
 const scheduleLsLong = `List schedules: when they tick next, the last tick that a task was submitted for, and
 what they submit. With --json there is a line of JSON for each.
 
-Exit status: 0, also if there is none; 125 for errors.`
+Exit status: 0, also if there is none; 125 for errors` + partialHelp
 
 func newScheduleLs(s *streams) *cobra.Command {
 	c := client{streams: s}
@@ -50,30 +51,31 @@ func newScheduleLs(s *streams) *cobra.Command {
 
 func (c *client) listSchedules(ctx context.Context, server *remote.Server) error {
 	all, err := server.Schedules(ctx)
+	lacking := missing(err, "schedules")
 	switch {
-	case err != nil:
+	case err != nil && !isPartial(err):
 		return err
 	case !c.json:
-		return view.Schedules(c.out, all, clock.Now())
+		return cmp.Or(view.Schedules(c.out, all, clock.Now()), lacking)
 	}
 	for i := range all {
 		if err := c.print(view.ScheduleJSON(&all[i])); err != nil {
 			return err
 		}
 	}
-	return nil
+	return lacking
 }
 
 // scheduleNamed returns the schedule with a name. Errors: [queue.ErrNotFound].
 func scheduleNamed(ctx context.Context, server *remote.Server, name string) (queue.ScheduleState, error) {
 	all, err := server.Schedules(ctx)
-	if err != nil {
-		return queue.ScheduleState{}, err
-	}
 	for i := range all {
 		if all[i].Name == name {
 			return all[i], nil
 		}
+	}
+	if err != nil {
+		return queue.ScheduleState{}, err
 	}
 	return queue.ScheduleState{}, fmt.Errorf("%w: schedule %q", queue.ErrNotFound, name)
 }

@@ -430,23 +430,24 @@ func serves(dir string) bool {
 // transfers lists uploads.
 func (c *client) transfers(ctx context.Context, server *remote.Server, all bool) error {
 	var rows []upload.Row
+	var lacking error
 	for t, err := range transfer.Find(ctx, server.Queue, queue.Filter{}) {
-		if err != nil {
+		switch {
+		case isPartial(err):
+			lacking = missing(err, "uploads")
+		case err != nil:
 			return err
-		}
-		if t.State.Finished() && !all {
-			continue
-		}
-		if !c.json {
+		case t.State.Finished() && !all:
+		case !c.json:
 			rows = append(rows, upload.RowOf(t))
-			continue
-		}
-		if err := c.print(t); err != nil {
-			return err
+		default:
+			if err := c.print(t); err != nil {
+				return err
+			}
 		}
 	}
 	if c.json {
-		return nil
+		return lacking
 	}
-	return upload.Table(c.out, rows)
+	return cmp.Or(upload.Table(c.out, rows), lacking)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +39,10 @@ func (s *Server) ID(ctx context.Context, text string) (queue.ID, error) {
 		var ending []queue.Task
 		ending, err = s.store.Find(ctx, queue.Filter{Ending: digits}, queue.Page{Newest: true, Limit: candidatesMost + 1})
 		tasks = append(tasks, ending...)
+	}
+	if _, partial := errors.AsType[*queue.PartialError](err); partial {
+		return queue.ID{}, fmt.Errorf("give the whole ID of the task in place of %s, because not all tasks are known: %w",
+			text, err)
 	}
 	if err != nil {
 		return queue.ID{}, err
