@@ -36,8 +36,7 @@ type Group struct {
 type Node struct {
 	Name    string `json:"name"`
 	Address string `json:"address"` // the host:port by which the other nodes reach it
-	// Seen is when the leader last received a call from it, by the clock of the leader's host. A node that
-	// works calls the leader every 3 s.
+	// Seen is when the leader last received a call from it. A node that works calls the leader every 3 s.
 	Seen time.Time `json:"seen,omitzero"`
 }
 

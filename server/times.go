@@ -58,7 +58,7 @@ func toServer(in any, ahead time.Duration) {
 }
 
 // toClient converts the times of an answer to the client's clock. Those of schedules are
-// times of day and stay as they are, and those of nodes are by the clock of a host.
+// times of day and stay as they are.
 func toClient(out any, ahead time.Duration) {
 	if ahead == 0 {
 		return
@@ -107,6 +107,9 @@ func moveStats(by time.Duration, s *queue.Stats) {
 	moveLayers(by, &s.Total.Limits)
 	for i := range s.Workers {
 		move(by, &s.Workers[i].Since)
+	}
+	for i := range s.Nodes {
+		move(by, &s.Nodes[i].Seen)
 	}
 	s.Lead = moveLead(by, s.Lead)
 	for i := range s.Groups {

@@ -35,16 +35,20 @@ func check[T any](c checked, answer T, changed bool, err error) (T, error) {
 	return answer, err
 }
 
-// listed is the store of a node that leads, which names the nodes.
+// listed is the store of a node that leads, which names the nodes and the leader. Their times are by
+// the clock of the database server, as all others.
 type listed struct {
 	queue.Store
 	nodes *roster
+	lead  queue.Lead
+	now   func() time.Time // by the clock of the database server
 }
 
 func (l listed) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	stats, err := l.Store.Stats(ctx, now)
 	if err == nil {
-		stats.Nodes = l.nodes.list(clock.Now())
+		lead := l.lead
+		stats.Lead, stats.Nodes = &lead, l.nodes.list(clock.Now(), l.now())
 	}
 	return stats, err
 }
@@ -234,12 +238,13 @@ func (n *Node) Maintain(ctx context.Context, now time.Time, limit int) (next tim
 	})
 }
 
-// Stats is as [queue.Store] says, and names the nodes and the one that leads.
+// Stats is as [queue.Store] says, and names the nodes and the one that leads. A leader of an earlier
+// version does not name itself, and its time is by the clock of the database server then.
 func (n *Node) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	stats, err := route(ctx, n, now, func(s queue.Store, now time.Time) (queue.Stats, error) {
 		return s.Stats(ctx, now)
 	})
-	if leader, _ := n.Leader(); err == nil && leader.Name != "" {
+	if leader, _ := n.Leader(); err == nil && stats.Lead == nil && leader.Name != "" {
 		stats.Lead = &queue.Lead{Name: leader.Name, Since: leader.Since}
 	}
 	return stats, err

@@ -153,6 +153,33 @@ func TestC11_ClockOfTheDatabase(t *testing.T) {
 	}
 }
 
+// TestC11_NodesByOneClock: when the nodes were seen, and since when the leader leads, is by the clock of
+// the host that asks.
+func TestC11_NodesByOneClock(t *testing.T) {
+	const off = 10 * time.Minute
+	opener := kinds[1].opener(t, storetest.Config{})
+	began := time.Now()
+	leader, follower := openSkewed(t, opener, "leader", off), openSkewed(t, opener, "follower", -off)
+	for name, at := range map[string]skewed{"leader": leader, "follower": follower} {
+		await(t, "both nodes are known", func() (saw string, ok bool) {
+			stats, err := at.Stats(t.Context(), at.now())
+			if err != nil || stats.Lead == nil || stats.Lead.Name != "leader" {
+				t.Fatalf("%+v, %v", stats, err)
+			}
+			from, to := began.Add(at.now().Sub(time.Now())-clockSlack), at.now().Add(clockSlack)
+			if since := stats.Lead.Since; since.Before(from) || since.After(to) {
+				t.Errorf("at the %s, the leader leads since %v, want %v to %v", name, since, from, to)
+			}
+			for _, n := range stats.Nodes {
+				if n.Seen.Before(from) || n.Seen.After(to) {
+					t.Errorf("at the %s, the %s was seen at %v, want %v to %v", name, n.Name, n.Seen, from, to)
+				}
+			}
+			return "", len(stats.Nodes) == 2
+		})
+	}
+}
+
 // TestC11_ClockOfTheLeaderGoesWrong: the clocks of the leader's host and of the database agree
 // when the leader begins, and differ later. From then on its own calls convert their times, as
 // those of its followers do: a task is due at its time, and a lease keeps its length.

@@ -238,11 +238,11 @@ func (n *Node) storeOf(v *view) (store queue.Store, remote bool) {
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
 	n.pause = 0
-	leader := queue.Leader{Name: n.cfg.Name, Since: clock.Now(), Contact: n.own.String()}
+	leader := queue.Leader{Name: n.cfg.Name, Since: store.Now(), Contact: n.own.String()}
 	r := newRoster(n.self(), n.own.address, n.cfg.Logger)
 	own := router.Guard(checked{store}, n.cfg.table, n.cfg.group, r.disputed)
 	v := &view{
-		store: listed{own, r}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
+		store: listed{own, r, queue.Lead{Name: leader.Name, Since: leader.Since}, store.Now}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
 		now: store.Now,
 	}
 	v.front = server.New(v.store, server.Config{

@@ -191,12 +191,13 @@ func (r *roster) least(now time.Time, omit func(name string) bool) (found []memb
 	return found
 }
 
-// list returns the names and addresses of all nodes, by name.
-func (r *roster) list(now time.Time) (nodes []queue.Node) {
+// list returns the names and addresses of all nodes, by name, and when they were seen by another clock:
+// at is the time now by that.
+func (r *roster) list(now, at time.Time) (nodes []queue.Node) {
 	for _, m := range r.all(now) {
-		seen := now
+		seen := at
 		if m.Name != r.own.Name {
-			seen = m.until.Add(-enrolledFor)
+			seen = at.Add(m.until.Add(-enrolledFor).Sub(now))
 		}
 		nodes = append(nodes, queue.Node{Name: m.Name, Address: m.address, Seen: seen.Round(0)})
 	}

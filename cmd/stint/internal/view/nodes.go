@@ -97,7 +97,11 @@ func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 	_, _ = fmt.Fprintln(out, header)
 	for i := range nodes {
 		n := &nodes[i]
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), Plain(n.Address), since(n.Seen, now),
+		seen := n.Seen
+		if seen.After(now) { // clocks of hosts that differ by less than a second count as equal
+			seen = now
+		}
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), Plain(n.Address), since(seen, now),
 			since(n.Led, now), since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version),
 			several+Plain(strings.Join(n.Groups, ", ")))
 	}
