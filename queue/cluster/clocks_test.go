@@ -166,7 +166,7 @@ func TestC11_NodesByOneClock(t *testing.T) {
 			if err != nil || stats.Lead == nil || stats.Lead.Name != "leader" {
 				t.Fatalf("%+v, %v", stats, err)
 			}
-			from, to := began.Add(at.now().Sub(time.Now())-clockSlack), at.now().Add(clockSlack)
+			from, to := began.Add(time.Until(at.now())-clockSlack), at.now().Add(clockSlack)
 			if since := stats.Lead.Since; since.Before(from) || since.After(to) {
 				t.Errorf("at the %s, the leader leads since %v, want %v to %v", name, since, from, to)
 			}

@@ -242,8 +242,8 @@ func (n *Node) lead(store Store) {
 	r := newRoster(n.self(), n.own.address, n.cfg.Logger)
 	own := router.Guard(checked{store}, n.cfg.table, n.cfg.group, r.disputed)
 	v := &view{
-		store: listed{own, r, queue.Lead{Name: leader.Name, Since: leader.Since}, store.Now}, leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r,
-		now: store.Now,
+		store:  listed{own, r, queue.Lead{Name: leader.Name, Since: leader.Since}, store.Now},
+		leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r, now: store.Now,
 	}
 	v.front = server.New(v.store, server.Config{
 		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
