@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/shm/internal/arena"
 )
 
@@ -97,6 +98,15 @@ func (r *Region) SlowDoorbells() *atomic.Int32 {
 		}, err
 	}
 	return &up
+}
+
+// LockWhileClosing tries to lock a mutex while Close begins: it has marked the region as closed after
+// the call has checked that, and has released nothing yet.
+func (r *Region) LockWhileClosing(i int) error {
+	r.closed.Store(true)
+	defer r.closed.Store(false)
+	_, err := r.mutexes[i].slots.acquire(stint.Normal)
+	return err
 }
 
 // SignAs changes the PID under which this process is listed.

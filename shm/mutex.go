@@ -19,7 +19,8 @@ var ErrNotLocked = errors.New("shm: the mutex is not locked by this process")
 // unlock it.
 //
 // If a process dies while it holds the lock, the lock becomes free, and Lock reports it
-// as abandoned to the next holder: the data that it protects may be inconsistent.
+// as abandoned to the next holder: the data that it protects may be inconsistent. A call of
+// Lock or Unlock during which the region is closed may leave this mark, too.
 type Mutex struct {
 	slots  *Slots
 	queue  stint.Scheduler // a scheduler of one slot

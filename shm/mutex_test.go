@@ -192,6 +192,27 @@ func TestD8_MutexUnlockOfAClosedRegion(t *testing.T) {
 	unlock(t, other)
 }
 
+// A caller that takes an abandoned lock while its region is being closed does not get it. The next
+// holder is informed that it was abandoned.
+func TestD8_MarkOfAMutexThatIsTakenWhileClosing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "region")
+	m, r := mutex(t, path), open(t, path, geometry)
+	for _, abandoned := range []bool{true, false} {
+		if abandoned {
+			dies := open(t, path, geometry)
+			lock(t, dies.Mutex(0), false)
+			if err := dies.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.LockWhileClosing(0); !errors.Is(err, shm.ErrClosed) {
+			t.Fatalf("the lock of a region that is being closed: %v", err)
+		}
+		lock(t, m, abandoned)
+		unlock(t, m)
+	}
+}
+
 // A lock may be unlocked by another goroutine while the call of Lock that got it returns:
 // what Lock reports is read before that is possible. The race detector sees an earlier
 // order.

@@ -82,6 +82,11 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if s.region.closed.Load() {
 		return 0, ErrClosed
 	}
+	return s.acquire(tier)
+}
+
+// acquire is TryAcquire of a region that was open before the call.
+func (s *Slots) acquire(tier stint.Priority) (stint.Grant, error) {
 	var got pool.Slot
 	var ok bool
 	if s.want.Count == 0 { // then no slot is kept
@@ -93,7 +98,7 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 		}
 	}
 	if s.region.closed.Load() { // closed meanwhile
-		s.handle.Release(got.Index)
+		s.handle.Undo(got)
 		return 0, ErrClosed
 	}
 	raceAcquire(s, got.Index)

@@ -93,6 +93,18 @@ func (h *Handle) Release(slot int) (waited bool) {
 	return true
 }
 
+// Undo reverses a Take whose slot is not used: if the previous holder has died, the next one is informed
+// of that.
+func (h *Handle) Undo(slot Slot) {
+	var was uint64
+	if slot.Abandoned {
+		was = abandoned
+	}
+	if h.slots[slot.Index].cas(h.held, was) && h.mask.load() != 0 {
+		h.Place(slot.Index)
+	}
+}
+
 // Drop is Release without its last step: if it reports true, participants wait and the
 // caller must call Place.
 func (h *Handle) Drop(slot int) (wanted bool) {
