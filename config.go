@@ -41,12 +41,12 @@ type Config struct {
 	// 0.3 µs, and small functions of a [Group] take some 0.6 µs longer.
 	Holders bool
 	// OnPanic is called when a function passed to [Go] or its variants, [Then], [Catch],
-	// a [Group] or [Map] has panicked, or a teardown of a [Future] has. It is meant for a
-	// log line: the panic is also the error of the outcome, but the program may never read
-	// the outcome. It is called once for each panic, in the goroutine that panicked, which
-	// still has its slot, and before the outcome is published. It may be called by many
-	// goroutines at once. If it panics itself, the program ends as by any panic. [Run]
-	// does not call it: its caller gets the error. Nil is not called.
+	// a [Group] or [Map] has panicked, or a teardown of a [Future] or the inputs of a Map
+	// have. It is meant for a log line: the panic is also the error of the outcome, but the
+	// program may never read the outcome. It is called once for each panic, in the goroutine
+	// that panicked, and before the outcome is published; a function still has its slot. It
+	// may be called by many goroutines at once. If it panics itself, the program ends as by
+	// any panic. [Run] does not call it: its caller gets the error. Nil is not called.
 	OnPanic func(*PanicError)
 }
 

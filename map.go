@@ -15,11 +15,13 @@ import (
 // the contexts of the calls in flight and waits for them. If ctx ends, the range yields
 // one more outcome, the zero value and the context's cause, and ends. If the scheduler is
 // closed, the range ends with the outcome of the first input that was refused, [ErrClosed].
-// In both cases inputs is stopped when it yields its next input, for which fn is not
+// In each of these cases inputs is stopped when it yields its next input, for which fn is not
 // called; the range does not wait for that, because it may take long.
 //
 // A panic in fn is yielded as a [*PanicError]; a panic in inputs continues in the
 // goroutine of the range, with a [*PanicError] as its value, which has the stack of inputs.
+// After the range has been left, only [Config.OnPanic] receives these panics.
+//
 // A function that ranges suspends its slot while it waits; see [Scheduler].
 func Map[In, Out any](
 	ctx context.Context, s Scheduler, inputs iter.Seq[In], fn func(context.Context, In) (Out, error),

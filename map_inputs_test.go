@@ -130,6 +130,48 @@ func TestA9_PanicInTheInputsHasItsStack(t *testing.T) {
 	})
 }
 
+// OnPanic receives a panic in the inputs also if the range has been left, or is left at that moment: then
+// there is no goroutine in which the panic could continue.
+func TestA3_OnPanicReceivesPanicsInTheInputs(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		for _, when := range []string{"before the range is left", "after it", "in a range that goes on"} {
+			var seen panics
+			s := stint.New(2, stint.Config{OnPanic: seen.add})
+			goOn := make(chan struct{})
+			inputs := func(yield func(int) bool) {
+				yield(0)
+				<-goOn
+				panickingInputs(func(int) bool { return true })
+			}
+			func() {
+				defer func() {
+					if passedOn := recover() != nil; passedOn != (when == "in a range that goes on") {
+						t.Errorf("a panic %s is passed on: %t", when, passedOn)
+					}
+				}()
+				for range t.over(t.Context(), s, inputs, twice) {
+					if when != "after it" {
+						close(goOn)
+						synctest.Wait()
+					}
+					if when != "in a range that goes on" {
+						break
+					}
+				}
+			}()
+			if when == "after it" {
+				close(goOn)
+				synctest.Wait()
+			}
+			all := seen.take()
+			if len(all) != 1 || all[0].Value != any(errBoom) || !strings.Contains(string(all[0].Stack), "panickingInputs") {
+				t.Errorf("a panic %s: OnPanic received %v, want boom and its stack", when, all)
+			}
+			atRest(t, s)
+		}
+	})
+}
+
 // A goroutine that inputs ends, as a failing test does, ends that of the range.
 func TestA9_GoexitInTheInputs(t *testing.T) {
 	eachMap(t, func(t mapTrial) {

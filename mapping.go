@@ -90,13 +90,8 @@ func (m *mapping[In, Out]) feed(inputs iter.Seq[In]) {
 		if !returned {
 			broken = caught(recover())
 		}
-		m.mu.Lock()
-		m.over, m.broken = returned && !m.stopped, broken
-		m.mu.Unlock()
-		if !returned {
-			m.cancel()
-		}
-		signal(m.fresh)
+		defer m.fed(broken) // deferred, since the hook may end the goroutine
+		m.s.e.Report(broken)
 	}()
 	if m.enter() {
 		for in := range inputs {
@@ -107,6 +102,17 @@ func (m *mapping[In, Out]) feed(inputs iter.Seq[In]) {
 		}
 	}
 	returned = true
+}
+
+// fed records that inputs has returned, or has broken.
+func (m *mapping[In, Out]) fed(broken error) {
+	m.mu.Lock()
+	m.over, m.broken = broken == nil && !m.stopped, broken
+	m.mu.Unlock()
+	if broken != nil {
+		m.cancel()
+	}
+	signal(m.fresh)
 }
 
 // enter waits until one more input may be taken, and reports false if no more may be

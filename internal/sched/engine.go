@@ -96,6 +96,9 @@ func (e *Engine) Queue() int { return e.cfg.Queue }
 // Slots returns the source of the slots if they are shared, else nil.
 func (e *Engine) Slots() Slots { return e.cfg.Slots }
 
+// Report reports an error of Config.Caught.
+func (e *Engine) Report(err error) { e.cfg.Report(err) }
+
 // change applies a change of limits or of state, and starts what it allows.
 func (e *Engine) change(apply func()) {
 	e.lock()
