@@ -149,7 +149,10 @@ func TestA3_OnPanicReceivesPanicsInTheInputs(t *testing.T) {
 						t.Errorf("a panic %s is passed on: %t", when, passedOn)
 					}
 				}()
-				for range t.over(t.Context(), s, inputs, twice) {
+				for _, err := range t.over(t.Context(), s, inputs, twice) {
+					if err != nil {
+						t.Error(err)
+					}
 					if when != "after it" {
 						close(goOn)
 						synctest.Wait()
