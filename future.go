@@ -72,7 +72,7 @@ func (f *Future[T]) made() *call[T] {
 // Wait waits for the outcome and returns it. If ctx ends first, Wait returns
 // the context's cause, and the function continues. A function that waits with
 // its own context, or one derived from it, suspends its slot; see [Scheduler].
-// It gets a slot again before Wait returns, also if ctx has ended: if other work
+// It gets a slot again before Wait returns, also if ctx ends meanwhile: if other work
 // has taken the slot, Wait returns only when a slot comes free.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if f.made().Wait(ctx) {

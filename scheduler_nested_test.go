@@ -126,6 +126,37 @@ func TestA4_NestedNeverDeadlocks(t *testing.T) {
 	}
 }
 
+// A function that waits with a context that has ended does not wait, so it keeps its slot.
+func TestA4_WaitWithAnEndedContextKeepsTheSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		var other *stint.Future[int]
+		began := time.Now()
+		_, err := stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+			other = stint.Go(t.Context(), s, func(context.Context) (int, error) {
+				time.Sleep(time.Hour)
+				return 0, nil
+			})
+			ctx, cancel := context.WithCancelCause(ctx)
+			cancel(errBoom)
+			if _, err := other.Wait(ctx); !errors.Is(err, errBoom) {
+				t.Errorf("Wait: %v, want boom", err)
+			}
+			if late := time.Since(began); late != 0 {
+				t.Errorf("Wait returned after %v", late)
+			}
+			return 0, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := other.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantAllFree(t, s)
+	})
+}
+
 // Several goroutines of one function may wait at the same time; the function
 // has its slot again when the last of them goes on.
 func TestA4_GoroutinesOfOneFunction(t *testing.T) {

@@ -33,7 +33,7 @@ func TestD6_CancelWhileAContinuationIsSubmitted(t *testing.T) {
 	})
 }
 
-// settlesOnValue is a context that has ended, and calls settle when its value is asked for.
+// settlesOnValue is a context that calls settle when its value is asked for.
 type settlesOnValue struct {
 	context.Context //nolint:containedctx // it is a context itself
 
@@ -47,13 +47,13 @@ func (c settlesOnValue) Value(key any) any {
 
 // Wait reports that a call has settled although its context has ended, too.
 func TestD6_WaitOfACallThatSettlesAsTheContextEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	e := New(Config{Limit: 1})
 	for range 100 { // a select takes either of the two
 		c := new(Call)
 		c.InitByHand(e)
+		ctx, cancel := context.WithCancel(t.Context())
 		if !c.Wait(settlesOnValue{ctx, func() {
+			cancel()
 			if c.Claim() {
 				c.Settle(nil)
 			}

@@ -40,8 +40,8 @@ func (o *Outcome) Engine() *Engine { return o.task.engine() }
 // Wait waits until the call has settled or ctx ends, and reports whether it has settled.
 // The function that waits suspends its slots.
 func (o *Outcome) Wait(ctx context.Context) bool {
-	if o.Settled() {
-		return true
+	if o.Settled() || ctx.Err() != nil {
+		return o.Settled()
 	}
 	suspended := Suspend(ctx)
 	defer suspended.Resume()
