@@ -46,9 +46,9 @@ type Slots interface {
 // Sleeper is an optional interface of [Slots]. It lets a goroutine that waits alone for a
 // slot sleep in the system itself instead of on a channel: a wake of one goroutine by
 // another takes as long as a wake by another process. The scheduler calls Expect with its
-// lock held, before Want, and then Sleep, from the same goroutine and without the lock. A
-// panic of Expect ends the program.
-// It does so only while it has no slot and nothing else waits.
+// lock held, before Want, and then Sleep, from the same goroutine and without the lock. It
+// does so only while it has no slot and nothing else waits. A panic of Expect ends the
+// program.
 type Sleeper interface {
 	Slots
 
