@@ -85,19 +85,20 @@ func (s *Keys[T]) Blocked(name string) Cause {
 }
 
 // SetLimits changes the limit of every key, 0 for none, and those of single keys,
-// which have these instead. The map must not be changed later. The cost is linear
-// in the number of keys, or in that of limits if nothing changes.
+// which have these instead. After a change of the map the caller calls Review. The cost is
+// linear in the number of keys, or in that of limits if nothing changes.
 func (s *Keys[T]) SetLimits(perKey int, limits map[string]int) {
-	if perKey == s.perKey && maps.Equal(limits, s.limits) {
+	same := perKey == s.perKey && maps.Equal(limits, s.limits)
+	if s.perKey, s.limits = perKey, limits; same {
 		return
 	}
-	s.perKey, s.limits = perKey, limits
 	for _, k := range s.known {
 		s.review(k)
 	}
 }
 
-// Review applies the limit of a key after a change of [Config.SharedLimits].
+// Review applies the limit of a key after a change of the map of SetLimits, or of
+// [Config.SharedLimits].
 func (s *Keys[T]) Review(name string) {
 	if k := s.known[name]; k != nil {
 		s.review(k)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,17 +12,29 @@ import (
 // settingsRow is the row of the settings under one name, as JSON. Rows written by
 // versions without layers have the settings of programs in the fields of Settings: they
 // are read as the layer of programs, of unknown origin. Of the fields of Settings, new
-// rows have only Paused.
+// rows have only Paused. Keys is keysApart if keys have limits of their own. Versions that kept
+// these limits here cannot read that, so they do not open a store whose limits they would
+// ignore; their rows are read, and converted by Open.
 type settingsRow struct {
 	queue.Settings
-	Version  uint64                  `json:"version,omitempty"`
-	Program  queue.Layer             `json:"program,omitzero"`
-	Operator queue.Layer             `json:"operator,omitzero"`
-	Keys     map[string]queue.Layers `json:"keys,omitempty"`
+	Version  uint64          `json:"version,omitempty"`
+	Program  queue.Layer     `json:"program,omitzero"`
+	Operator queue.Layer     `json:"operator,omitzero"`
+	Keys     json.RawMessage `json:"keys,omitempty"`
+}
+
+const keysApart = `"in rows of their own"`
+
+// keys returns the limits of keys in the row of an earlier version.
+func (r *settingsRow) keys() (keys map[string]queue.Layers, err error) {
+	if len(r.Keys) > 0 && string(r.Keys) != keysApart {
+		err = json.Unmarshal(r.Keys, &keys)
+	}
+	return keys, err
 }
 
 // maxLimitedKeys limits the keys that have limits of their own under one name, because
-// they share one row.
+// [queue.Admin.Settings] returns all of them.
 const maxLimitedKeys = 10_000
 
 // changeLayer applies a change to the layer of programs or of operators, and reports
@@ -65,7 +78,6 @@ func changeLayer(layers *queue.Layers, c *queue.Change, from queue.Origin) (chan
 
 // setKey sets the layers of a key, or removes the key if both are empty.
 func setKey(is *queue.Configured, key string, layers queue.Layers) error {
-	is.Keys = maps.Clone(is.Keys)
 	if layers.Program.From == nil && layers.Operator.From == nil {
 		delete(is.Keys, key)
 		return nil
@@ -73,10 +85,11 @@ func setKey(is *queue.Configured, key string, layers queue.Layers) error {
 	if is.Keys == nil {
 		is.Keys = make(map[string]queue.Layers)
 	}
-	if is.Keys[key] = layers; len(is.Keys) > maxLimitedKeys {
+	if _, had := is.Keys[key]; !had && len(is.Keys) >= maxLimitedKeys {
 		return fmt.Errorf("%w: more than %d keys of a queue would have limits of their own: unset those of other keys, "+
 			"or limit all keys with per_key", queue.ErrInvalid, maxLimitedKeys)
 	}
+	is.Keys[key] = layers
 	return nil
 }
 

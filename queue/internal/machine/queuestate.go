@@ -22,7 +22,7 @@ type queueState struct {
 	limits   limits         // the rates of settings, parsed
 
 	order    *backlog.Backlog[uint32]
-	kinds    map[string]int // backlog classes of kinds that have had tasks; the class of a kind's suspects is the next number
+	kinds    map[string]int // backlog classes of the kinds so far; the class of a kind's suspects is the next number
 	waiting  taskList       // Waiting tasks, in the order in which they became Waiting
 	finished [2]taskList    // [0] Succeeded and Cancelled, [1] Dead, in the order in which they ended
 	groups   groups
@@ -50,15 +50,15 @@ type queueState struct {
 
 // limits is the rates in force of a queue and of its keys.
 type limits struct {
-	rate     rate
-	keyRate  rate
-	ownRates map[string]rate // rates of single keys, which replace those of shared and keyRate
-	shared   *keyLimits      // limits of single keys in each queue, whose rates replace keyRate
+	rate    rate
+	keyRate rate
+	own     keyLimits  // limits of single keys of this queue, whose rates replace those of shared and keyRate
+	shared  *keyLimits // limits of single keys in each queue, whose rates replace keyRate
 }
 
 // rateOfKey returns the rate that limits the starts of a key.
 func (l *limits) rateOfKey(key string) rate {
-	if r, ok := l.ownRates[key]; ok {
+	if r, ok := l.own.rates[key]; ok {
 		return r
 	}
 	if r, ok := l.shared.rates[key]; ok {
@@ -129,7 +129,8 @@ func (q *queueState) classes(classes []int, kinds []string) []int {
 	return classes
 }
 
-// configure applies settings. keys are the limits of single keys of this queue alone.
+// configure applies settings. keys are the limits of single keys of this queue alone; the
+// queue keeps them, as limits.own.
 func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	s := in.Settings
 	q.settings, q.inForce = s, in
@@ -142,7 +143,7 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
 	q.order.Keys().SetLimits(s.PerKey, keys.running)
-	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys.rates, q.limits.shared}
+	q.limits = limits{newRate(s.Rate), newRate(s.KeyRate), keys, q.limits.shared}
 }
 
 // limited reports whether the queue has a limit of running tasks, so that the end of a

@@ -16,6 +16,7 @@ const (
 	rowUnique   = "u"  // queue, 0, Unique: the ID
 	rowPoison   = "p"  // fingerprint, ID: a poison task
 	rowSettings = "s"  // queue: its settings
+	rowKeyLimit = "l"  // queue, 0, key: the limits of a key, which are settings
 	rowSchedule = "c"  // name: a schedule
 	rowReserved = "k"  // queue, 0, Unique: ID and submission time of a forgotten task, end of the reservation
 	rowCascade  = "f"  // number: a cascade that is not complete

@@ -2,20 +2,24 @@ package machine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/journal"
+	"github.com/stintgo/stint/queue/internal/record"
 )
 
 // settingSet is the settings of each queue, and the defaults of all queues under the
-// name "", in memory and in a row for each name. Each name has two layers: that of
+// name "", in memory and in a row for each name, and one for each key that has limits of its
+// own under a name, so that the cost of a change does not grow with their number. Each name has two layers: that of
 // programs and that of operators. settingSet applies the settings to the queues and to
 // the limits over all queues. The limits of single keys under "" are in one place, which
 // all queues share, so that the cost of a change is linear in the number of keys and in
-// that of queues, and not in their product. Its maps are not changed in place, so results may share
-// them. The caller of each method holds the lock of the machine.
+// that of queues, and not in their product. The caller of each method holds the lock of the machine.
 type settingSet struct {
 	cfg       *Config
 	clock     *clock
@@ -79,29 +83,68 @@ func (s *settingSet) alter(name string, c *queue.Change) error {
 		return fmt.Errorf("%w: the settings of queue %q have version %d, and not %d: read them again",
 			queue.ErrChanged, name, is.Version, c.Version)
 	}
-	if c.Key == "" {
-		is.Layers = layers
-	} else if err := setKey(&is, c.Key, layers); err != nil {
-		return err
-	}
 	s.versions++
 	is.Version = s.versions
+	if c.Key != "" {
+		return s.alterKey(name, is, c.Key, layers)
+	}
+	is.Layers = layers
 	if err := s.store(name, is); err != nil {
 		return err
 	}
-	if name == "" && c.Key != "" {
-		s.configureKey(c.Key, layers)
-	} else {
-		s.apply(name)
-	}
+	s.apply(name)
 	return nil
 }
 
-// store stores the settings under a name in memory and in their row.
+// alterKey sets the limits of a key to layers, and the settings under a name otherwise to is.
+func (s *settingSet) alterKey(name string, is queue.Configured, key string, layers queue.Layers) error {
+	before := is.Keys[key]
+	value, err := encodeLayers(name, key, layers)
+	if err == nil {
+		err = setKey(&is, key, layers)
+	}
+	if err == nil {
+		err = s.store(name, is)
+	}
+	if err != nil {
+		return err
+	}
+	s.journal.Set(keyLimitRow(name, key), value, false)
+	if name != "" {
+		s.configureOwnKey(s.queues.get(name), key, layers)
+		return nil
+	}
+	was, _, had := before.Value(queue.FieldTotal)
+	if is, _, has := layers.Value(queue.FieldTotal); was.Total != is.Total || had != has {
+		s.configureKeyTotals(s.byName[""].Keys)
+	}
+	s.configureKey(key, layers)
+	return nil
+}
+
+// encodeLayers returns the value of the row of the limits of a key, nil without limits.
+func encodeLayers(name, key string, l queue.Layers) ([]byte, error) {
+	if l.Program.From == nil && l.Operator.From == nil {
+		return nil, nil
+	}
+	value, err := json.Marshal(l)
+	if err != nil {
+		return nil, fmt.Errorf("%w: settings of key %q of queue %q: %w", queue.ErrInvalid, key, name, err)
+	}
+	return value, nil
+}
+
+// keyLimitRow is the key of the row of the limits of a key.
+func keyLimitRow(name, key string) string { return rowKeyLimit + name + "\x00" + key }
+
+// store stores the settings under a name in memory and, except those of keys, in their row.
 func (s *settingSet) store(name string, is queue.Configured) error {
 	row := settingsRow{
 		Settings: queue.Settings{Paused: is.Paused}, Version: is.Version,
-		Program: is.Program, Operator: is.Operator, Keys: is.Keys,
+		Program: is.Program, Operator: is.Operator,
+	}
+	if len(is.Keys) > 0 {
+		row.Keys = json.RawMessage(keysApart)
 	}
 	value, err := json.Marshal(row)
 	if err != nil {
@@ -129,10 +172,20 @@ func (s *settingSet) apply(name string) {
 	}
 }
 
+// configureOwnKey applies the settings of one key of a queue. A rate that has changed begins anew.
+func (s *settingSet) configureOwnKey(q *queueState, key string, layers queue.Layers) {
+	before := q.limits.rateOfKey(key)
+	q.limits.own.set(key, layers)
+	if q.limits.rateOfKey(key) != before {
+		s.keyRates.reset(q, key)
+	}
+	q.order.Keys().Review(key)
+	q.signal()
+}
+
 // configureKey applies the settings of one key in each queue. A rate that has changed begins
 // anew.
 func (s *settingSet) configureKey(key string, layers queue.Layers) {
-	s.configureKeyTotals(s.byName[""].Keys)
 	shared := &s.queues.keyLimits
 	before, had := shared.rates[key]
 	shared.set(key, layers)
@@ -141,7 +194,7 @@ func (s *settingSet) configureKey(key string, layers queue.Layers) {
 		if had {
 			was = before
 		}
-		if _, own := q.limits.ownRates[key]; !own && q.limits.rateOfKey(key) != was {
+		if _, own := q.limits.own.rates[key]; !own && q.limits.rateOfKey(key) != was {
 			s.keyRates.reset(q, key)
 		}
 		q.order.Keys().Review(key)
@@ -186,15 +239,23 @@ func (s *settingSet) view() map[string]queue.Configured {
 // load reads the rows of all settings.
 func (s *settingSet) load() error {
 	s.versions = uint64(s.cfg.Epoch) << versionShift
-	defer s.loaded() // before tasks are loaded
-	return s.journal.Scan(rowSettings, func(key string, value []byte) error {
+	defer s.loaded()     // before tasks are loaded
+	var earlier []string // names whose rows have the limits of keys
+	err := s.journal.Scan(rowSettings, func(key string, value []byte) error {
 		var row settingsRow
-		if err := json.Unmarshal(value, &row); err != nil {
+		err := json.Unmarshal(value, &row)
+		if err != nil {
 			return fmt.Errorf("the settings of queue %q: %w", key, err)
 		}
 		is := queue.Configured{
-			Layers: queue.Layers{Program: row.Program, Operator: row.Operator}, Keys: row.Keys,
+			Layers: queue.Layers{Program: row.Program, Operator: row.Operator},
 			Paused: row.Paused, Version: row.Version,
+		}
+		if is.Keys, err = row.keys(); err != nil {
+			return fmt.Errorf("the settings of queue %q: %w", key, err)
+		}
+		if len(is.Keys) > 0 {
+			earlier = append(earlier, key)
 		}
 		row.Paused = nil
 		if old := (queue.Change{Set: row.Settings}); old.Set != (queue.Settings{}) { // see settingsRow
@@ -205,6 +266,39 @@ func (s *settingSet) load() error {
 		s.byName[key] = is
 		return nil
 	})
+	if err == nil {
+		err = s.journal.Scan(rowKeyLimit, s.loadKey)
+	}
+	for _, name := range earlier {
+		err = errors.Join(err, s.convert(name))
+	}
+	return err
+}
+
+// loadKey reads the row of the limits of a key, whose key is rowKeyLimit and rest.
+func (s *settingSet) loadKey(rest string, value []byte) error {
+	name, key, ok := strings.Cut(rest, "\x00")
+	var layers queue.Layers
+	if err := json.Unmarshal(value, &layers); err != nil || !ok {
+		return fmt.Errorf("%w: row %q of the limits of a key: %w", record.ErrCorrupt, rest, err)
+	}
+	is := s.byName[name]
+	err := setKey(&is, key, layers)
+	s.byName[name] = is
+	return err
+}
+
+// convert writes the settings under a name, which an earlier version has written in one row.
+func (s *settingSet) convert(name string) error {
+	is := s.byName[name]
+	for _, key := range slices.Sorted(maps.Keys(is.Keys)) {
+		value, err := encodeLayers(name, key, is.Keys[key])
+		if err != nil {
+			return err
+		}
+		s.journal.Set(keyLimitRow(name, key), value, false)
+	}
+	return s.store(name, is)
 }
 
 // configure applies settings to a queue: its own, else the defaults, except those of single
@@ -214,7 +308,7 @@ func (s *settingSet) configure(q *queueState) {
 	before := q.limits
 	own, all := s.byName[q.name], s.byName[""]
 	q.configure(inForce(&own, &all, queueFields()), keyLimitsOf(own.Keys))
-	if perKey := q.limits.keyRate != before.keyRate; perKey || !maps.Equal(q.limits.ownRates, before.ownRates) {
+	if perKey := q.limits.keyRate != before.keyRate; perKey || !maps.Equal(q.limits.own.rates, before.own.rates) {
 		for key := range q.keys {
 			if perKey || q.limits.rateOfKey(key) != before.rateOfKey(key) {
 				s.keyRates.reset(q, key)

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -78,4 +79,89 @@ func settingsOf(t *testing.T, m *machine.Machine, name string) queue.Configured 
 		t.Fatal(err)
 	}
 	return all[name]
+}
+
+// keyLimit returns a change of the limits of a key.
+func keyLimit(key string) queue.Change {
+	return queue.Change{Key: key, Set: queue.Settings{Max: 2, Rate: queue.Rate{PerSecond: 5}}}
+}
+
+// A change of the limits of one key writes these, and not those of all other keys. A store that is
+// opened again has them.
+func TestC10_LimitsOfAKeyAreWrittenAlone(t *testing.T) {
+	const keys, most = 1000, 1 << 10 // bytes
+	for _, name := range []string{"", "mail"} {
+		r := &steppedRows{rows: newRows()}
+		m := openOn(t, r)
+		for i := range keys {
+			if err := m.Configure(t.Context(), start, name, keyLimit(fmt.Sprint("key ", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		unset := queue.Change{Key: "key 7", Unset: []queue.Field{queue.FieldMax, queue.FieldRate}}
+		if err := m.Configure(t.Context(), start, name, unset); err != nil {
+			t.Fatal(err)
+		}
+		if r.mostBytes > most {
+			t.Errorf("a change of one of %d keys of %q writes %d bytes", keys, name, r.mostBytes)
+		}
+		before, after := settingsOf(t, m, name), settingsOf(t, open(t, r.crash()), name)
+		if !reflect.DeepEqual(before, after) || len(after.Keys) != keys-1 {
+			t.Errorf("opened again, %q has the limits of %d keys, and had those of %d", name, len(after.Keys), len(before.Keys))
+		}
+	}
+}
+
+// Limits of keys in the row of their queue, where earlier versions have written them, are read and
+// written again in rows of their own. An earlier version does not open the store then, because it
+// would ignore them.
+func TestC4_LimitsOfKeysOfAnEarlierVersion(t *testing.T) {
+	type earlier struct {
+		Version uint64                  `json:"version,omitempty"`
+		Program queue.Layer             `json:"program,omitzero"`
+		Keys    map[string]queue.Layers `json:"keys,omitempty"`
+	}
+	m := open(t, newRows())
+	for _, c := range []queue.Change{{Set: queue.Settings{Max: 4}}, keyLimit("a"), keyLimit("b")} {
+		if err := m.Configure(t.Context(), start, "mail", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := settingsOf(t, m, "mail")
+	value, err := json.Marshal(earlier{want.Version, want.Program, want.Keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRows()
+	if err := r.Apply([]machine.Change{{Key: "smail", Value: value}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := settingsOf(t, open(t, r), "mail"); !reflect.DeepEqual(got, want) {
+			t.Errorf("the settings are\n%+v, want\n%+v", got, want)
+		}
+		if err := json.Unmarshal(r.all["smail"], new(earlier)); err == nil {
+			t.Error("an earlier version opens the store without the limits of the keys")
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		unset := queue.Change{Key: key, Unset: []queue.Field{queue.FieldMax, queue.FieldRate}}
+		if err := open(t, r).Configure(t.Context(), start, "mail", unset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := json.Unmarshal(r.all["smail"], new(earlier)); err != nil || len(r.all) != 1 {
+		t.Errorf("without limits of keys there are %d rows, and an earlier version cannot open them: %v", len(r.all), err)
+	}
+}
+
+// The row of the limits of a key that cannot be read is named.
+func TestC6_UnreadableLimitsOfAKey(t *testing.T) {
+	r := newRows()
+	if err := r.Apply([]machine.Change{{Key: "lmail\x00key", Value: []byte("{")}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := machine.Open(r, machine.Config{}); err == nil || !strings.Contains(err.Error(), `"mail\x00key"`) {
+		t.Errorf("error %v, want one that names the row", err)
+	}
 }
