@@ -37,6 +37,9 @@ func uniqueForAPeriod(c *trial) {
 	after := c.fresh(queue.Options{Unique: "hour"})
 	next := c.fresh(queue.Options{After: []queue.ID{after.ID}})
 	c.submitRefused("Submit of a task after a forgotten one", queue.ErrInvalid, after, next)
+	again := queue.NewTask{ID: first, Spec: after.Spec} // a call whose answer was lost, repeated very late
+	last := c.fresh(queue.Options{After: []queue.ID{first}})
+	c.submitRefused("Submit of a task after a forgotten one of the same call", queue.ErrInvalid, again, last)
 	next = c.fresh(queue.Options{AfterAny: []queue.ID{after.ID}})
 	c.submitTasks(after, next)
 	c.is(queue.Waiting, next.ID)

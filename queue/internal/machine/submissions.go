@@ -61,6 +61,9 @@ func (s *submissions) receive(tasks []queue.NewTask) (receipts []queue.Receipt, 
 		if !existing.IsZero() {
 			receipts[i].ID = existing
 			call.known(t, existing)
+			if existing == t.ID && s.known(existing) == 0 {
+				call.forgot(existing)
+			}
 			continue
 		}
 		if err := s.resolve(t, call); err != nil {
@@ -211,6 +214,7 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 type submittedCall struct {
 	unique map[string]queue.ID   // by the keys of the rows of unique names
 	ids    map[queue.ID]queue.ID // from submitted IDs to the IDs of accepted or existing tasks
+	gone   map[queue.ID]bool     // tasks with the IDs of forgotten tasks that reserve their unique names
 	more   map[string]int        // tasks that will be accepted, by queue, of queues with a limit of pending tasks
 }
 
@@ -229,8 +233,16 @@ func (a *submittedCall) accepted(t *queue.NewTask) {
 	}
 }
 
+// forgot records that a task has the ID of a forgotten task that reserves its unique name.
+func (a *submittedCall) forgot(id queue.ID) {
+	if a.gone == nil {
+		a.gone = make(map[queue.ID]bool)
+	}
+	a.gone[id] = true
+}
+
 // accepts reports whether the call has a task with an ID that will be accepted.
 func (a *submittedCall) accepts(id queue.ID) bool {
 	as, ofCall := a.ids[id]
-	return ofCall && as == id
+	return ofCall && as == id && !a.gone[id]
 }
