@@ -115,3 +115,6 @@ var Route = route
 
 // StoreOf is storeOf.
 var StoreOf = storeOf
+
+// ServeCalls is serveCalls.
+var ServeCalls = serveCalls

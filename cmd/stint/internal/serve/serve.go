@@ -233,7 +233,7 @@ func (w *worker) run(ctx, force context.Context) error {
 		})
 	}
 	for _, l := range w.listeners {
-		loop(func() error { return w.front.Serve(serving, l) })
+		loop(func() error { return serveCalls(serving, w.front, l, w.cfg.Logger) })
 	}
 	if w.uploads != nil {
 		loop(func() error { return w.uploads.run(serving) })
@@ -254,7 +254,49 @@ func (w *worker) run(ctx, force context.Context) error {
 		err = ErrForced
 	}
 	stopServing()
-	loops.Wait()
-	close(failed)
-	return errors.Join(err, <-failed)
+	if !ended(force, &loops) {
+		err = ErrForced
+	}
+	w.front.Close()
+	select {
+	case fault := <-failed:
+		err = errors.Join(err, fault)
+	default:
+	}
+	return err
+}
+
+// serveCalls answers calls at a listener until ctx ends. Clients that have not ended their calls by
+// the timeout of front are disconnected, which is no error of the server.
+func serveCalls(ctx context.Context, front *server.Server, l net.Listener, log *slog.Logger) error {
+	err := front.Serve(ctx, l)
+	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("clients whose calls had not ended were disconnected", slog.Any("address", l.Addr()))
+		return nil
+	}
+	return err
+}
+
+// forcedTimeout is how long a server that is to stop at once waits for calls in progress.
+const forcedTimeout = time.Second
+
+// ended waits for loops, or if force ends, for [forcedTimeout] after that. It reports whether they
+// have ended.
+func ended(force context.Context, loops *sync.WaitGroup) bool {
+	done := make(chan struct{})
+	go func() { // ends with the last call, or with the process
+		loops.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-force.Done():
+	}
+	select {
+	case <-done:
+		return true
+	case <-time.After(forcedTimeout):
+		return false
+	}
 }
