@@ -50,28 +50,30 @@ func (b *bodies) limited(next http.Handler) http.Handler {
 	})
 }
 
-// decoded decodes the body of a call into in, and then calls do. It waits up to
-// [Config.Timeout] until there is memory for the body. What is read from the body is also
-// written to tee, which may be nil.
-func (b *bodies) decoded(w http.ResponseWriter, r *http.Request, in any, tee io.Writer, do func()) {
+// decoded decodes the body of a call into in. It waits up to [Config.Timeout] until there is
+// memory for the body, which the caller releases when the call is executed. What is read from
+// the body is also written to tee, which may be nil. If the body is refused, decoded answers the
+// call and returns false.
+func (b *bodies) decoded(w http.ResponseWriter, r *http.Request, in any, tee io.Writer) (release func(), ok bool) {
 	release, err := b.reserve(r, b.largest(in))
 	if err != nil {
 		b.refuse(w, r, err)
-		return
+		return nil, false
 	}
-	defer release()
 	from := io.Reader(r.Body)
 	if tee != nil {
 		from = io.TeeReader(from, tee)
 	}
-	switch err := b.read(w, from, in); {
-	case errors.Is(err, queue.ErrTooLarge):
-		b.refuse(w, r, err)
-	case err != nil:
-		b.to.write(w, encoded(nil, err))
-	default:
-		do()
+	if err = b.read(w, from, in); err == nil {
+		return release, true
 	}
+	release()
+	if errors.Is(err, queue.ErrTooLarge) {
+		b.refuse(w, r, err)
+	} else {
+		b.to.write(w, encoded(nil, err))
+	}
+	return nil, false
 }
 
 // largest returns the limit for the body of a call, in bytes: a call without a list

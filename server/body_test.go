@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -133,6 +135,44 @@ func TestC6_BodiesTogetherAreBounded(t *testing.T) {
 	go func() { <-store.begun }()
 	if status, code := answered(t, s, large(3)); status != http.StatusOK {
 		t.Errorf("the next large call is answered %d %s", status, code)
+	}
+}
+
+// unread is the connection of a client that does not read the answer before the test releases it.
+type unread struct {
+	*httptest.ResponseRecorder
+	begun, goOn chan struct{}
+}
+
+func (u unread) Write(p []byte) (int, error) {
+	u.begun <- struct{}{}
+	<-u.goOn
+	return u.ResponseRecorder.Write(p)
+}
+
+// TestC6_UnreadAnswersFreeTheMemoryOfBodies: the calls of clients that do not read their answers leave
+// the memory for bodies to others.
+func TestC6_UnreadAnswersFreeTheMemoryOfBodies(t *testing.T) {
+	const largest = 8 << 10
+	s := server.New(memstore.New(memstore.Config{}), server.Config{MaxBody: largest, Timeout: 20 * time.Millisecond})
+	defer s.Close()
+	for _, call := range []struct{ path, body string }{
+		{wire.Submit, `{"tasks":[]}`}, {wire.Claim, claim}, {wire.Submit, `{"tasks":[`},
+	} {
+		large := func() *http.Request {
+			return request(http.MethodPost, call.path, call.body+strings.Repeat(" ", largest-len(call.body)))
+		}
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		var served sync.WaitGroup
+		for range 2 {
+			served.Go(func() { s.ServeHTTP(unread{httptest.NewRecorder(), begun, goOn}, large()) })
+			<-begun
+		}
+		if status, code := answered(t, s, large()); status == http.StatusServiceUnavailable {
+			t.Errorf("while two answers of %s are not read, a call is answered %d %s", call.path, status, code)
+		}
+		close(goOn)
+		served.Wait()
 	}
 }
 

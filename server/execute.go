@@ -27,14 +27,17 @@ func call[In, Out any](x *executor, do func(context.Context, time.Time, In) (Out
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in In
 		ahead := x.arrive(w, r)
-		x.bodies.decoded(w, r, &in, nil, func() {
-			x.reply(w, r, func(ctx context.Context, now time.Time) answer {
-				toServer(&in, ahead)
-				out, err := do(ctx, now, in)
-				err = asPart(r, &out, err)
-				toClient(&out, ahead)
-				return encoded(out, err)
-			})
+		release, ok := x.bodies.decoded(w, r, &in, nil)
+		if !ok {
+			return
+		}
+		x.reply(w, r, func(ctx context.Context, now time.Time) answer {
+			defer release() // a client that does not read the answer keeps no memory from others
+			toServer(&in, ahead)
+			out, err := do(ctx, now, in)
+			err = asPart(r, &out, err)
+			toClient(&out, ahead)
+			return encoded(out, err)
 		})
 	})
 }

@@ -27,18 +27,21 @@ func once[In, Out any](
 		sum := sha256.New()
 		_, _ = io.WriteString(sum, r.URL.Path+"\n")
 		ahead := x.arrive(w, r)
-		x.bodies.decoded(w, r, &in, sum, func() {
-			x.reply(w, r, func(ctx context.Context, now time.Time) answer {
-				toServer(&in, ahead)
-				key := r.Header.Get(wire.Key)
-				if key == "" {
-					out, err := do(ctx, now, in)
-					toClient(&out, ahead)
-					return encoded(out, err)
-				}
-				return x.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
-					return first(ctx, x, now, ahead, in, do, resultOf)
-				})
+		release, ok := x.bodies.decoded(w, r, &in, sum)
+		if !ok {
+			return
+		}
+		x.reply(w, r, func(ctx context.Context, now time.Time) answer {
+			defer release()
+			toServer(&in, ahead)
+			key := r.Header.Get(wire.Key)
+			if key == "" {
+				out, err := do(ctx, now, in)
+				toClient(&out, ahead)
+				return encoded(out, err)
+			}
+			return x.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
+				return first(ctx, x, now, ahead, in, do, resultOf)
 			})
 		})
 	})
