@@ -119,15 +119,20 @@ func TestE4_Layouts(t *testing.T) {
 	}
 }
 
-// The average follows the rate, falls when nothing is sent, and survives its text.
+// The average follows the rate, falls when nothing is sent, is not that of a burst at the
+// beginning, and survives its text.
 func TestE3_Rates(t *testing.T) {
 	rates := transfer.Rates(500*time.Millisecond, 1000, 1000, 1000)
-	if rates[0] != 2000 || math.Abs(rates[2]-2000) > 1 {
+	if rates[1] != 2000 || math.Abs(rates[2]-2000) > 1 {
 		t.Errorf("a constant rate is %v; want 2000", rates)
 	}
-	rates = transfer.Rates(time.Second, 1000, 0, 0)
-	if math.Abs(rates[2]-500) > 1 {
+	rates = transfer.Rates(time.Second, 1000, 1000, 0, 0)
+	if math.Abs(rates[3]-500) > 1 {
 		t.Errorf("two seconds after the last byte, the rates are %v; want 500", rates)
+	}
+	rates = transfer.Rates(500*time.Millisecond, 0, 1_000_000, 1000, 1000)
+	if rates[1] > 500_000 || math.Abs(rates[2]-2000) > 1 || math.Abs(rates[3]-2000) > 1 {
+		t.Errorf("after a burst, the rates are %v; want 0, 500000 at most, 2000, 2000", rates)
 	}
 	for _, rate := range []float64{1, 999, 1023, 1024, 123456, 5 << 20, 3 << 30} {
 		text := transfer.RateText(rate)

@@ -17,23 +17,28 @@ type meter struct {
 	at    time.Time
 	count int64
 	rate  float64
+	past  bool // the rate is of more than the first bytes
 }
 
 // halfLife is that of the weight of the past in the rate of a meter.
 const halfLife = 2 * time.Second
 
-// add updates the rate at a time.
+// add updates the rate at a time. The first bytes are mostly the burst of a limiter and what
+// the buffers of a connection take at once, so they count as if they had taken halfLife, and only
+// until more have been sent.
 func (m *meter) add(now time.Time, count int64) {
-	passed := now.Sub(m.at)
+	passed, sent := now.Sub(m.at), count-m.count
 	if passed <= 0 {
 		return
 	}
-	current := float64(count-m.count) / passed.Seconds()
-	weight := math.Exp2(-float64(passed) / float64(halfLife))
-	if m.rate == 0 {
-		weight = 0 // there is no past
+	if m.count == 0 {
+		passed = max(passed, halfLife)
 	}
-	m.rate = weight*m.rate + (1-weight)*current
+	weight := math.Exp2(-float64(passed) / float64(halfLife))
+	if !m.past && sent > 0 {
+		weight, m.past = 0, m.count > 0
+	}
+	m.rate = weight*m.rate + (1-weight)*float64(sent)/passed.Seconds()
 	m.at, m.count = now, count
 }
 
