@@ -6,14 +6,19 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
+	"github.com/stintgo/stint/server"
 )
 
 // Each line of --from is a command, as one word of a command line would be, or a task in
@@ -209,4 +214,53 @@ func TestC1_SubmitFromEndsByASignal(t *testing.T) {
 		t.Errorf("it ends with %d, and says %q", status, stderr.String())
 	}
 	s.stop()
+}
+
+// A signal that ends a call before its answer has come leaves open whether the server has accepted the
+// lines of the call, and the message says so: here the server has.
+func TestC1_SubmitFromEndsByASignalDuringACall(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	s := server.New(store, server.Config{})
+	accepted := make(chan struct{}, 1)
+	var calls atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/submit" {
+			s.ServeHTTP(w, r)
+			return
+		}
+		if calls.Add(1) == 1 {
+			s.ServeHTTP(w, r)
+			return
+		}
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		accepted <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer front.Close()
+	defer s.Close()
+
+	cmd := command(t, "submit", "--from", "-", "--server", front.URL)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := startLines(t, cmd)
+	if _, err := io.WriteString(in, "echo 1\n"); err != nil {
+		t.Fatal(err)
+	}
+	out.next()
+	if _, err := io.WriteString(in, "echo 2\necho 3\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-accepted
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	status := finish(t, cmd)
+	const says = "(submitted: 1 task of earlier lines, all or none of these lines, and no later line; give --unique-prefix"
+	if status != 130 || !strings.Contains(stderr.String(), says) {
+		t.Errorf("it ends with %d, and says %q", status, stderr.String())
+	}
 }

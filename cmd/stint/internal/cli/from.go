@@ -31,6 +31,9 @@ type bulk struct {
 	server   *remote.Server
 	tasks    int // submitted, or existing already
 	existing int // of them, existing already
+	// unknown is set when a call has ended without an answer of the server: the server may have
+	// accepted its tasks.
+	unknown bool
 }
 
 // lineReceipt is what --json prints for a task.
@@ -161,7 +164,9 @@ func (b *bulk) submit(ctx context.Context, batch []taskLine) error {
 			return err
 		}
 		return b.submit(ctx, batch[half:])
-	case len(batch) > 1:
+	}
+	b.unknown = !refused(err)
+	if len(batch) > 1 {
 		return fmt.Errorf("%s, lines %d to %d: %w", b.name, batch[0].no, batch[len(batch)-1].no, err)
 	}
 	return fmt.Errorf("%s, line %d: %w", b.name, batch[0].no, &onlyTaskError{err})
@@ -193,12 +198,16 @@ func (b *bulk) print(batch []taskLine, receipts []queue.Receipt) error {
 
 // stopped returns the error of the line at which submitting stopped.
 func (b *bulk) stopped(err error) error {
-	if b.tasks == 0 {
-		return fmt.Errorf("%w (no task has been submitted)", err)
-	}
 	again := "give --unique-prefix to submit the same lines again safely"
 	if b.uniquePrefix != "" {
 		again = "the same command continues there"
+	}
+	switch {
+	case b.unknown:
+		return fmt.Errorf("%w (submitted: %s of earlier lines, all or none of these lines, and no later line; %s)",
+			err, tasks(b.tasks), again)
+	case b.tasks == 0:
+		return fmt.Errorf("%w (no task has been submitted)", err)
 	}
 	return fmt.Errorf("%w (the %s before it have been submitted, and none after it; %s)", err, tasks(b.tasks), again)
 }
