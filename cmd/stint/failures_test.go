@@ -120,7 +120,7 @@ func TestHalt_NowEndsRunningJobs(t *testing.T) {
 	if status := finish(t, cmd); status != 3 {
 		t.Errorf("exit status %d: %s", status, stderr.String())
 	}
-	if !strings.Contains(stderr.String(), "stopped by --halt: 1 jobs done, 2 read and not done; --resume") {
+	if !strings.Contains(stderr.String(), "stopped by --halt: 1 job done, 2 read and not done; --resume") {
 		t.Errorf("says %s", stderr.String())
 	}
 	if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) != 1 || got[2] != 1 {

@@ -73,7 +73,7 @@ func TestRun_ExitStatus(t *testing.T) {
 		{"quiet", "1\n", "-q|exit {}", "", 1},
 		{"101 fail", strings.Repeat("1\n", 101), "--shell=false|false", "101 of 101", 101},
 		{"102 fail", strings.Repeat("1\n", 102), "--shell=false|false", "102 of 102", 101},
-		{"ended by a signal", "9\n", "kill -{} $$", "job 1 (ended by killed)", 1},
+		{"ended by a signal", "9\n", "kill -{} $$", "job 1 (ended by a signal: killed)", 1},
 		{"no such program", "a\nb\n", "no-such-program", "no-such-program: executable file not found", 127},
 		{"not executable", "a\n", "/dev/null|x", "permission denied", 126},
 		{"program from the input", "true\nno-such\n", "{}|x", "job 2: no-such: executable file not found", 1},

@@ -136,7 +136,7 @@ func TestB8_RunSharedInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := finish(t, cmd)
-	if want := "stopped by interrupt: 0 jobs done"; status != 130 || !strings.Contains(said.String(), want) ||
+	if want := "stopped by the signal interrupt: 0 jobs done"; status != 130 || !strings.Contains(said.String(), want) ||
 		strings.Contains(said.String(), "ran") {
 		t.Errorf("it ended with %d and said %q, want %q", status, said.String(), want)
 	}

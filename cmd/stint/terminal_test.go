@@ -45,6 +45,18 @@ func TestTerminal_StoppedJobsAreReported(t *testing.T) {
 	}
 }
 
+// A list without words is refused; stint does not offer to read the inputs from the terminal.
+func TestTerminal_EmptyListIsRefused(t *testing.T) {
+	_, terminal := pty(t)
+	var stderr strings.Builder
+	cmd := command(t, "run", "echo", ":::")
+	cmd.Stdin, cmd.Stderr = terminal, &stderr
+	start(t, cmd)
+	if status := finish(t, cmd); status != 125 || stderr.String() != "stint: ::: has no inputs after it\n" {
+		t.Errorf("it ends with %d and says %q", status, stderr.String())
+	}
+}
+
 // Ctrl-C says at once what stint waits for, and that a second one kills.
 func TestTerminal_InterruptSaysWhatItWaitsFor(t *testing.T) {
 	control, terminal := pty(t)

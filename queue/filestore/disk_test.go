@@ -204,7 +204,7 @@ func TestC6_NearlyFullDisk(t *testing.T) {
 	}
 	c.store = s
 	err = c.submit(1)
-	for _, remedy := range []string{"make room", "MinFree in filestore.Config", "--min-free"} {
+	for _, remedy := range []string{"MiB on: make room", "MinFree in filestore.Config", "--min-free"} {
 		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("a submit says %v, want %q in it", err, remedy)
 		}

@@ -29,8 +29,10 @@ func (f *runFlags) config(args []string, s *streams) (*runner, error) {
 	r.cfg.Meter = &progress.Meter{}
 	r.cfg.Say = r.say
 	words, lists, err := input.SplitArgs(args)
-	err = errors.Join(
-		err, f.check(len(words)), f.source(r, lists), f.command(r, words), f.limits(r), f.failures(r), f.output(r))
+	if err == nil { // otherwise the lists are incomplete, and the inputs do not come from standard input
+		err = f.source(r, lists)
+	}
+	err = errors.Join(err, f.check(len(words)), f.command(r, words), f.limits(r), f.failures(r), f.output(r))
 	if err != nil {
 		r.close()
 		return nil, err

@@ -12,6 +12,9 @@ import (
 // emptyMeans is the annotation of a flag whose empty value has a meaning.
 const emptyMeans = "stint_empty_means"
 
+// required is the annotation of a flag without which the command does not run.
+const required = "stint_required"
+
 // refuseEmpty reports every flag that was given with an empty value. The value is probably
 // a variable that is not set, and a command that ignored the flag would do more than it
 // was asked for: stint cancel --queue nightly --key "$TENANT" would cancel the whole queue.
@@ -22,7 +25,11 @@ func refuseEmpty(cmd *cobra.Command, _ []string) error {
 			return
 		}
 		value, _ := pflag.UnquoteUsage(flag)
-		errs = append(errs, fmt.Errorf("--%s is empty: give %s, or leave --%[1]s out", flag.Name, value))
+		instead := fmt.Sprintf(", or leave --%s out", flag.Name)
+		if flag.Annotations[required] != nil {
+			instead = ""
+		}
+		errs = append(errs, fmt.Errorf("--%s is empty: give %s%s", flag.Name, value, instead))
 	})
 	return errors.Join(errs...)
 }

@@ -221,10 +221,18 @@ func (r *runner) summarise(o *run.Outcome, quiet bool) {
 		if o.Err != nil && !errors.Is(o.Err, syscall.EPIPE) {
 			r.say(o.Err.Error()) // the signal decides the exit status
 		}
-		r.say(fmt.Sprintf("stopped by %v: %d jobs done, %d read and not done%s", o.Signal, s.Done(), o.Left, r.hint()))
+		r.say(fmt.Sprintf("stopped by the signal %v: %s done, %d read and not done%s",
+			o.Signal, countJobs(s.Done()), o.Left, r.hint()))
 	} else if o.Err == nil && o.Left > 0 && !quiet {
-		r.say(fmt.Sprintf("stopped by --halt: %d jobs done, %d read and not done%s", s.Done(), o.Left, r.hint()))
+		r.say(fmt.Sprintf("stopped by --halt: %s done, %d read and not done%s", countJobs(s.Done()), o.Left, r.hint()))
 	}
+}
+
+func countJobs(n int64) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return fmt.Sprintf("%d jobs", n)
 }
 
 func (r *runner) hint() string {

@@ -87,6 +87,7 @@ func newSem(*streams) *cobra.Command {
 func (f *semFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.spec.Name, "name", "", "share the slots of `NAME`, or of a file if it is a path")
+	_ = flags.SetAnnotation("name", required, []string{"true"})
 	flags.IntVar(&f.spec.Max, "max", 0, "there are `N` slots (default: as many as NAME had last, or else 1)")
 	flags.StringVar(&f.tier, "priority", "", "`TIER`: lowest … highest or -3 … 3 (default: normal)")
 	secondsVar(flags, &f.wait, "wait", 0, "give up if there is no slot after `TIME` (default: never)")

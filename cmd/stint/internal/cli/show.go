@@ -111,7 +111,9 @@ func newStats(s *streams) *cobra.Command {
 	c := client{streams: s}
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count tasks and workers",
-		Long: "Count the tasks of each queue by their states, show the limits in force, and list the\nlive workers.",
+		Long: "Count the tasks of each queue by their states, show the limits in force, and list the\nlive workers.\n\n" +
+			"RUNNING counts the tasks that are leased to workers. A worker leases a few short tasks more\n" +
+			"than it has slots, so that it need not wait for the server between two of them.",
 		Args: nothingElse,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {

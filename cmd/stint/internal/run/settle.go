@@ -141,7 +141,7 @@ func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
 	switch {
 	case problem != "":
 	case status.Signal != 0:
-		problem = "ended by " + status.Signal.String()
+		problem = "ended by a signal: " + status.Signal.String()
 	default:
 		problem = fmt.Sprintf("exit status %d", status.Exit)
 	}
