@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -124,8 +125,11 @@ func (c *Command) Check() error {
 		return nil
 	}
 	name, err := c.words[0].String(&template.Job{})
-	if err == nil {
-		_, err = proc.Look(name)
+	if err != nil {
+		return err
+	}
+	if _, err = proc.Look(name); err != nil && LooksLikeScript([]string{name}) {
+		return fmt.Errorf("%w; a command of several words is started without a shell: write one word, or give --shell", err)
 	}
 	return err
 }
