@@ -76,6 +76,7 @@ func TestRun_ExitStatus(t *testing.T) {
 		{"ended by a signal", "9\n", "kill -{} $$", "job 1 (ended by a signal: killed)", 1},
 		{"no such program", "a\nb\n", "no-such-program", "no-such-program: executable file not found", 127},
 		{"a script and a word", "a\n", "echo 1; echo 2|-n0", "without a shell: write one word, or give --shell", 127},
+		{"with an input", "a\n", "echo {}|-n0", "job 1: echo a: executable file not found in $PATH; a command of several", 1},
 		{"not executable", "a\n", "/dev/null|x", "permission denied", 126},
 		{"program from the input", "true\nno-such\n", "{}|x", "job 2: no-such: executable file not found", 1},
 		{"unknown priority", "high\nurgent\n", "--priority|{}|true", `unknown priority "urgent": use lowest`, 1},

@@ -128,10 +128,17 @@ func (c *Command) Check() error {
 	if err != nil {
 		return err
 	}
-	if _, err = proc.Look(name); err != nil && LooksLikeScript([]string{name}) {
-		return fmt.Errorf("%w; a command of several words is started without a shell: write one word, or give --shell", err)
-	}
+	_, err = look(name)
 	return err
+}
+
+// look looks up a program. The error for the name of a script has a remedy.
+func look(name string) (string, error) {
+	path, err := proc.Look(name)
+	if err != nil && LooksLikeScript([]string{name}) {
+		err = fmt.Errorf("%w; a command of several words is started without a shell: write one word, or give --shell", err)
+	}
+	return path, err
 }
 
 // paths caches where programs are. The zero value is ready for use, and safe for
@@ -152,7 +159,7 @@ func (p *paths) look(c *Command, argv []string) (string, error) {
 	if p.path != "" && p.last == argv[0] {
 		return p.path, nil
 	}
-	path, err := proc.Look(argv[0])
+	path, err := look(argv[0])
 	if err != nil {
 		return "", err
 	}
