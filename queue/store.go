@@ -270,9 +270,9 @@ type Filter struct {
 type Page struct {
 	After  ID   `json:"after,omitzero"`   // start behind this one; zero: at the beginning
 	Newest bool `json:"newest,omitempty"` // the newest first
-	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last, but for Bytes
-	// Bytes ends the page early: with the task with which its tasks have so many bytes, by
-	// [Task.Size]. 0 means no limit. A page that has so many may not be the last.
+	Limit  int  `json:"limit,omitempty"`  // 100 if it is 0; a page with fewer tasks is the last, unless Bytes ends it
+	// Bytes ends the page early: with the task with which its tasks have that many bytes, by
+	// [Task.Size]. 0 means no limit. A page that has that many may not be the last.
 	Bytes int `json:"bytes,omitempty"`
 	// Durable makes the call wait until all that it returns is durable. It returns an
 	// ErrUnavailable if that does not come to pass: its context ends, or the store fails.

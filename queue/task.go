@@ -22,7 +22,7 @@ type Options struct {
 	Queue string         `json:"queue,omitempty"` // [DefaultQueue] if empty
 	Tier  stint.Priority `json:"tier,omitempty"`
 	// Key is the owner of the task, such as a tenant or a host. The keys of a tier take
-	// turns, and limits may apply to each. Empty is no key.
+	// turns, and limits may apply to each. Empty means no key.
 	Key string `json:"key,omitempty"`
 	// Unique makes submitting idempotent: while the store remembers a task with the same
 	// Queue and Unique, submitting another one returns the ID of the first.

@@ -257,7 +257,7 @@ func (k *ticker) failed(ctx context.Context, s *known, now time.Time, err error)
 	return s.retry
 }
 
-// refused reports whether the store has refused a task as invalid or for want of room.
+// refused reports whether the store has refused a task as invalid, or because the queue or the store is full.
 func refused(err error) bool {
 	return errors.Is(err, ErrInvalid) || noRoom(err)
 }

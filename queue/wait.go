@@ -9,7 +9,7 @@ import (
 )
 
 // Wait blocks until a task is finished and its end is durable, and returns it: [Result]
-// decodes its result. A task that is dead or cancelled is finished too, which is no error;
+// decodes its result. A task that is dead or cancelled is finished too, which is not an error;
 // it may be retried.
 //
 // If ctx ends first, Wait returns the task as it was last seen, and the cause. A store

@@ -95,7 +95,7 @@ func (p Policy) problems() (found []string) {
 // [Decorrelated] looks at it. random gives 64 random bits and is called once at
 // most; it may be nil for a policy without jitter.
 //
-// Next is pure but for random. The delay is from 0 to p's Max whatever the
+// Next is pure except for random. The delay is from 0 to p's Max whatever the
 // attempt, so no number of attempts overflows. A policy that Validate refuses
 // has no next attempt.
 func (p Policy) Next(attempt int, previous time.Duration, random func() uint64) (delay time.Duration, ok bool) {

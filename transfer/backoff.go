@@ -67,7 +67,7 @@ type backoff struct {
 const afterMax = 10 * time.Second
 
 // next returns the delay before the next request, or false if there is none. An answer that says that the server is
-// busy, and for how long, is no failure: it may be busy with the uploads of others for any time.
+// busy, and for how long, is not a failure: it may be busy with the uploads of others for any time.
 func (b *backoff) next(err error) (time.Duration, bool) {
 	after, has := retry.Delay(err)
 	if has && after > 0 && after <= afterMax && isBusy(err) {

@@ -28,7 +28,7 @@ type Found struct {
 // those of the file system.
 func Files(names ...string) (Found, error) { return expand(names, filepath.Glob) }
 
-// FilesNamed is [Files] for names that are no patterns, such as the lines of a list.
+// FilesNamed is [Files] for names that are not patterns, such as the lines of a list.
 func FilesNamed(names ...string) (Found, error) {
 	return expand(names, func(string) ([]string, error) { return nil, nil })
 }

@@ -25,7 +25,7 @@ type Transfer struct {
 	// Chunks are the states of the file's chunks; nil before the first attempt, and for
 	// [Input].
 	Chunks []ChunkState `json:"chunks,omitempty"`
-	// Rate is the number of bytes per second of late, also those of chunks that are sent
+	// Rate is the number of bytes per second in the last seconds, also those of chunks that are sent
 	// again; 0 if the upload does not run.
 	Rate float64 `json:"rate"`
 	// ETA is the time until the rest is sent at that rate; 0 if that is not known.

@@ -29,7 +29,7 @@ type lane struct {
 var errRead = errors.New("read the file")
 
 // errDoubt is the reason to start over if a file was written to since its last attempt, and
-// the server has bytes of it that no checksum vouches for.
+// the server has bytes of it whose content no checksum proves.
 var errDoubt = errors.New("the file has changed, and the server has a part of a chunk of it")
 
 // prepare creates the upload of a lane, or asks the server for its offset.
@@ -98,7 +98,7 @@ func (a *attempt) locate(ctx context.Context, p *plan, l *lane) error {
 }
 
 // settle corrects the state of a chunk when the server has the lane's bytes before an offset.
-// theirs is the CRC32C of the server; nil if it tells none. The result is false if the server
+// theirs is the CRC32C of the server; nil if it sends none. The result is false if the server
 // has another content of the chunk, which has to be sent again.
 func (a *attempt) settle(ctx context.Context, p *plan, i int, offset int64, theirs *uint32) (same bool, err error) {
 	from, to := p.layout.offset(i), p.layout.offset(i+1)

@@ -34,10 +34,10 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 // conn is a connection to the server that is closed soon. After a call that was given up,
 // pgx waits up to 15 s for the end of the connection, which counts among those of the pool
 // meanwhile. If all of them are dead, because a firewall has forgotten them or the network is
-// cut, the lease of the leader could not be renewed for so long after the network is back.
+// cut, the lease of the leader could not be renewed for these 15 s after the network is back.
 type conn struct{ net.Conn }
 
-// SetDeadline is as [net.Conn] says, but for a deadline after closeWithin: pgx sets one only
+// SetDeadline is as [net.Conn] says, except for a deadline after closeWithin: pgx sets one only
 // to close the connection. To end a call, it sets one that has passed.
 func (c conn) SetDeadline(t time.Time) error {
 	if latest := clock.Now().Add(closeWithin); t.After(latest) {

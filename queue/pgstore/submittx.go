@@ -32,8 +32,7 @@ type Tx interface {
 //
 // Errors: [queue.ErrInvalid], [queue.ErrTooLarge], [queue.ErrUnavailable] if the tasks of the
 // store have been moved away before the snapshot of the transaction, and those of the
-// transaction. There is no table before the
-// store was first opened.
+// transaction. There is no table before the store was first opened.
 func SubmitTx(ctx context.Context, tx Tx, cfg Config, tasks ...queue.NewTask) error {
 	statement, key, value, err := submission(cfg, tasks)
 	if err != nil {

@@ -39,7 +39,7 @@
 //     stopped or killed; everything if it makes none. The store logs a warning.
 //   - Replicas receive changes later than calls are answered. A failover to a replica, by
 //     Sentinel, Cluster or hand, loses what the replica had not received. With
-//     [Config.Replicas], calls are answered when so many replicas have received their
+//     [Config.Replicas], calls are answered when that many replicas have received their
 //     changes (WAIT). That survives the loss of the primary if one of these replicas
 //     replaces it, which Sentinel and Cluster try, but do not guarantee. Replicas confirm
 //     what they have in memory, so with a power failure of all machines their appendfsync

@@ -31,8 +31,8 @@ const (
 	pageWithin = 10 * time.Second
 	// replicasWithin is how long one call waits for replicas.
 	replicasWithin = time.Second
-	// A page of Scan has at most so many keys, and ends with the value that exceeds
-	// pageBytes. The first one has pageFirst keys, when the size of values is not known.
+	// A page of Scan has at most pageKeys keys, and ends with the value that exceeds
+	// pageBytes. The first one has pageFirst keys, because the size of values is not known.
 	pageFirst = 10
 	pageKeys  = 1000
 	pageBytes = 1 << 20

@@ -40,7 +40,7 @@ type Config struct {
 	// Rate bounds the bytes per second of all bodies together, by the tier and the key of
 	// the request. Nil means no bound.
 	Rate *stint.Limiter
-	// Key returns on whose behalf a request uploads: a tenant, an account. Nil, or "", is no
+	// Key returns on whose behalf a request uploads: a tenant, an account. Nil, or "", means no
 	// key. It is not an access check: do that in a handler in front of this one.
 	Key func(*http.Request) string
 	// Priority returns the tier of a request. Nil takes the tier of its context (see

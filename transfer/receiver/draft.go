@@ -10,8 +10,8 @@ import (
 )
 
 // Names of the IETF draft "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload,
-// whose interop versions 6 (which URLSession of iOS has) and 8 differ in no call that is
-// made here, but for the Content-Type, which version 6 may omit.
+// whose interop versions 6 (which URLSession of iOS has) and 8 differ here only in the
+// Content-Type, which version 6 may omit.
 const (
 	draftVersion   = "Upload-Draft-Interop-Version"
 	uploadComplete = "Upload-Complete"
@@ -20,7 +20,7 @@ const (
 
 	draftOld, draftNew = "6", "8"
 
-	// progressEvery is the time between two interim answers with the offset, at least. A client
+	// progressEvery is the minimum time between two interim answers with the offset. A client
 	// that reads no answer before it has sent its body has a buffer for hours of them.
 	progressEvery = time.Second
 

@@ -18,7 +18,8 @@ import (
 
 const (
 	bufferSize = 256 << 10
-	// recordEvery is how many bytes a kill -9 may lose: a record is written after so many.
+	// recordEvery is the number of bytes after which a record is written. A kill -9 loses at most
+	// these.
 	recordEvery = 1 << 20
 	// flushEvery is after how many bytes of an upload the disk begins to write them, so that the
 	// sync at the end waits for little more than the last ones.

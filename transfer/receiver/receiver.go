@@ -158,7 +158,7 @@ func (r *Receiver) route(w http.ResponseWriter, req *http.Request, rest string) 
 	return refuse(http.StatusMethodNotAllowed, "%s is not a method of uploads", req.Method)
 }
 
-// options answers what all protocols want to know.
+// options answers OPTIONS with the abilities of all protocols.
 func (r *Receiver) options(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set(tusResumable, tusVersion)

@@ -64,7 +64,7 @@ func (r *requests) take(w http.ResponseWriter, req *http.Request, u *upload) (*s
 	}
 }
 
-// enter makes s the writer, or returns the one that there is.
+// enter makes s the writer, or returns the present writer.
 func (s *session) enter() (before *session, err error) {
 	f := s.u.file
 	f.mu.Lock()

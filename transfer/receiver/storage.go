@@ -86,8 +86,8 @@ func (s *storage) leave() {
 	}
 }
 
-// close closes data and journal, if they are open. Both have been written without errors, or
-// the journal does not say so.
+// close closes data and journal, if they are open. Their errors are ignored: the
+// journal has a record only of what was written without an error.
 func (s *storage) close() {
 	_ = s.data.Close()
 	_ = s.log.Close()

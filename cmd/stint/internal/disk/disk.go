@@ -1,4 +1,4 @@
-// Package disk makes durable what files alone cannot: their names.
+// Package disk makes the names of files durable.
 package disk
 
 import (
@@ -8,9 +8,9 @@ import (
 )
 
 // SyncDir returns when the names in a directory are on disk: those of files
-// that were made, renamed or removed. A file that is on disk under a name that
-// is not is lost in a power failure. Where a file system has no such promise to
-// give, there is none, and no error.
+// that were made, renamed or removed. A power failure loses a file whose content is
+// on disk and whose name is not. On a file system that cannot sync a directory,
+// SyncDir does nothing and returns no error.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
