@@ -43,8 +43,8 @@ func TestWhy_NothingWhenItWouldStart(t *testing.T) {
 	}
 }
 
-// What Why says of an arrival, and what Waiting says of one that did arrive, is
-// the same but for those that it stands behind.
+// Why of an arrival and Waiting of an entry that has arrived give the same reasons, except
+// for the number of entries ahead.
 func TestWhy_EachCodeByItself(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -106,7 +106,7 @@ func usual(once bool) []string {
 	return names
 }
 
-// find answers the suites of these names, in the order of [suites].
+// find returns the suites of these names, in the order of [suites].
 func find(names []string) ([]suite, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {

@@ -12,9 +12,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// sudden is a queue with one slot whose tasks are short but for one in the middle,
-// which works until it is released: when it begins, some behind it have been
-// claimed and have no slot.
+// sudden is a queue with one slot whose tasks are short, except one in the middle, which
+// works until it is released: when it begins, some tasks behind it have been claimed and
+// have no slot.
 type sudden struct {
 	*rig
 	faults  *faulty
@@ -162,7 +162,7 @@ func TestC5_ClaimedAheadIsGivenBack(t *testing.T) {
 }
 
 // Short tasks are claimed many at a time, and long ones, whose slots come one by
-// one, are not claimed ahead, but for a moment when that is found out.
+// one, are not claimed ahead, except at the moment when the claims adapt.
 func TestC1_ClaimsFollowTheWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -12,8 +12,8 @@ import (
 	"github.com/stintgo/stint/retry"
 )
 
-// inMemory is a queue that forgets its tasks with the process, and run has it run
-// on so many slots; stop ends that.
+// inMemory returns a queue that loses its tasks with the process. run starts a Run on a
+// number of slots, which stop ends.
 func inMemory(cfg queue.Config) (q *queue.Queue, run func(slots int) (stop func())) {
 	q = queue.New(memstore.New(memstore.Config{}), cfg)
 	return q, func(slots int) (stop func()) {

@@ -39,7 +39,7 @@ func futures(limit int) measure.Case {
 	}
 }
 
-// Every task answers 1, so the sum is how many were done.
+// Every task returns 1, so the sum is how many were done.
 func one() int { return 1 }
 
 func oneOf(context.Context) (int, error) { return 1, nil }

@@ -11,7 +11,7 @@ import (
 // sync costs nothing and figures of durable work mean nothing.
 var memoryTable = map[string]bool{"tmpfs": true, "ramfs": true}
 
-// CheckReal answers an error if a directory is in memory.
+// CheckReal returns an error if a directory is in memory.
 func CheckReal(dir string) error {
 	if name := FileSystem(dir); memoryTable[name] {
 		return fmt.Errorf("%s is on %s, where a sync costs nothing; set TMPDIR to a directory on a disk", dir, name)
@@ -28,7 +28,7 @@ type Log struct {
 	at     int64
 }
 
-// NewLog makes a log in dir for records of so many bytes. If room is not 0 the
+// NewLog makes a log in dir for records of record bytes. If room is not 0 the
 // file has that size from the beginning and is written over: then a sync has
 // nothing to write but the record.
 func NewLog(dir string, record, room int) (*Log, error) {

@@ -107,7 +107,7 @@ func (s *Systems) probe(measured func(*turn) (measure.Values, error)) func(*meas
 	}
 }
 
-// paced answers how many of n were done in a second.
+// paced returns how many of n were done in a second.
 func paced(n int, took time.Duration) measure.Values {
 	return measure.Values{rate: float64(n) / took.Seconds()}
 }

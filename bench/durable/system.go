@@ -26,8 +26,8 @@ type batcher interface {
 // system runs the tasks that it keeps, too.
 type system interface {
 	batcher
-	// work begins to call handled for each task, with its stamp, from so many
-	// goroutines as workers says.
+	// work begins to call handled for each task, with its stamp, from workers
+	// goroutines.
 	work(handled func(stamp int64)) error
 	// settled returns when all that was handled is settled, in the way that the
 	// subject's name says. It may end the workers.
@@ -37,7 +37,7 @@ type system interface {
 // opener opens a keeper for one turn, and has the turn clean up after it.
 type opener func(*turn) (keeper, error)
 
-// keeps answers an error if there are not n tasks that are not settled.
+// keeps returns an error if there are not n tasks that are not settled.
 func keeps(k keeper, n int) error {
 	unsettled, err := k.unsettled()
 	if err == nil && unsettled != n {
@@ -58,7 +58,7 @@ const payloadSize = 100
 
 func newArgs(stamp int64) args { return args{Stamp: stamp, Text: strings.Repeat("x", payloadSize-30)} }
 
-// submitAll has so many callers submit n tasks, and answers the first error.
+// submitAll submits n tasks from a number of callers, and returns the first error.
 func submitAll(k keeper, n, callers int) error {
 	var failed atomic.Pointer[error]
 	measure.Spread(n, callers, func(_, share int) int {

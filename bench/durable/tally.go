@@ -37,7 +37,7 @@ func (t *tally) wait() error {
 	}
 }
 
-// exact answers an error if tasks were handled more than once.
+// exact returns an error if tasks were handled more than once.
 func (t *tally) exact() error {
 	if seen, goal := t.seen.Load(), t.goal.Load(); seen != goal {
 		return fmt.Errorf("handled %d tasks, of which there were %d", seen, goal)

@@ -49,7 +49,7 @@ type Reading struct {
 // Values maps the names of readings to figures.
 type Values map[string]float64
 
-// Loop does its operation n times and answers how many it saw done. When its
+// Loop does its operation n times and returns how many it saw done. When its
 // stage does not count (see [Stage.Counting]) it may answer n.
 type Loop func(n int) int
 

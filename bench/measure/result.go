@@ -19,7 +19,7 @@ func (r Result) Median(subject, reading string) float64 {
 	return Median(r.series(subject, reading))
 }
 
-// Ratio divides two subjects' figures round by round and answers the middle of
+// Ratio divides two subjects' figures round by round and returns the middle of
 // the quotients. It is not finite where the divisor was 0.
 func (r Result) Ratio(subject, against, reading string) float64 {
 	return MedianRatio(r.series(subject, reading), r.series(against, reading))

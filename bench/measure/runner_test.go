@@ -42,7 +42,7 @@ func TestSubjectsTakeTurnsInRotation(t *testing.T) {
 	}
 }
 
-// In a bubble the clock stands still but for sleeps, so the figures are exact.
+// In a bubble only sleeps advance the clock, so the figures are exact.
 func TestCalibrationFillsTheTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int

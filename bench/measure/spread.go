@@ -2,7 +2,7 @@ package measure
 
 import "sync"
 
-// Spread lets workers goroutines share n operations, and answers how many they
+// Spread lets workers goroutines share n operations, and returns how many they
 // did. Each is given its share and a number from 0. All of them are let go at
 // the same time, since a goroutine that runs while others are still being
 // started would have the subject to itself.

@@ -34,7 +34,7 @@ func startDaemon(t *turn) (address string, err error) {
 	return o.Address, err
 }
 
-// serve answers when it can be reached, and goes on to the end of the process.
+// serveDaemon returns when the daemon can be reached; the daemon continues to the end of the process.
 func serveDaemon(address string, slots int) error {
 	listener, err := net.Listen("unix", address) //nolint:noctx // it does not wait
 	if err != nil {

@@ -3,7 +3,7 @@ package shared
 import "github.com/stintgo/stint"
 
 // Limits opens the same slots twice for each system that needs no server of
-// others, in dir, and answers what so many goroutines have of each.
+// others, in dir, and returns the callers of each.
 func Limits(dir string, slots, callers int) (map[string][]Caller, error) {
 	const socket = "/socket"
 	if err := serveDaemon(dir+socket, slots); err != nil {

@@ -43,7 +43,7 @@ type turn struct {
 	order  order  // what its processes have in common
 }
 
-// on is the turn of a system that so many slots are shared with.
+// on returns the measurement of a system that shares a number of slots.
 func (s *Systems) on(
 	name string, slots int, measured func(*turn) (measure.Values, error),
 ) func(*measure.Stage) (measure.Values, error) {

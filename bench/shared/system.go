@@ -16,9 +16,9 @@ const (
 
 // system is a way in which processes share slots.
 type system struct {
-	// serve makes what the processes meet at, and answers its address.
+	// serve makes what the processes meet at, and returns its address.
 	serve func(*turn) (address string, err error)
-	// open is a process's way to the slots, of which so many goroutines make use.
+	// open opens the slots for a process, in which callers goroutines use them.
 	open func(address string, slots, callers int) (limit, error)
 }
 

@@ -197,7 +197,7 @@ func afterKill(n, ballast int) func(*turn) (measure.Values, error) {
 }
 
 // killHolder has a new process take the slot, kills it while another waits, and
-// answers how long that one has waited since.
+// returns how long the other one has waited since.
 func (t *turn) killHolder(o order, waiter *process) (wait int64, err error) {
 	holder, err := t.start(o)
 	if err != nil {

@@ -67,7 +67,7 @@ func pty(t *testing.T) (screen, terminal *os.File) {
 }
 
 // killAt starts cmd, kills it with SIGKILL once a file in an existing directory
-// has so many bytes, and returns its status. A command that ends before stays
+// has size bytes, and returns its status. A command that ends before stays
 // unharmed.
 func killAt(t *testing.T, cmd *exec.Cmd, path string, size int64) int {
 	t.Helper()

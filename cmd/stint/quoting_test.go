@@ -69,7 +69,7 @@ func TestRun_InputsStayWords(t *testing.T) {
 		`[ {} = 1 ] || [ $(expr {} + 0 2>/dev/null || echo 2) -eq 1 ] || printf '%s\0' {}`,
 	} {
 		cmd := command(t, "run", "-0", "-j1", script)
-		// $(…) drops newlines at the end, but for the dot after them.
+		// $(…) drops newlines at the end; the dot after them keeps them.
 		runCmd(t, cmd, strings.Join(hostileNames, "\x00")).want(t, strings.Join(hostileNames, "\x00")+"\x00", "", 0)
 		if pwned(t, cmd.Dir) {
 			t.Errorf("%s: an input was executed", script)

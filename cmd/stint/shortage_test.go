@@ -15,7 +15,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// serveWith starts a server that may have so many open files.
+// serveWith starts a server with a limit of open files.
 func serveWith(t *testing.T, files int, flags ...string) *served {
 	t.Helper()
 	s := &served{t: t, dir: t.TempDir()}

@@ -174,7 +174,7 @@ func (w *workload) accept(id queue.ID) {
 	}
 }
 
-// await waits until so many more tasks are accepted.
+// await waits until more further tasks are accepted.
 func (w *workload) await(t *testing.T, more int) {
 	t.Helper()
 	w.mu.Lock()

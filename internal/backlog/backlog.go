@@ -143,7 +143,7 @@ type Arrival struct {
 }
 
 // Push queues e behind those of its tier, key and class that have smaller tickets. It panics
-// if e is queued. Pushing in the order of tickets costs O(1), but for the order between
+// if e is queued. Pushing in the order of tickets costs O(1) besides the order between
 // keys; an entry that goes before others costs O(log n) where n have come back.
 func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 	if e.queue != nil {

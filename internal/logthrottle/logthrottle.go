@@ -14,7 +14,7 @@ import (
 // Every is how often a record that repeats is logged.
 const Every = time.Minute
 
-// mostKeys bounds the memory: beyond so many different records in a minute the oldest
+// mostKeys bounds the memory: with more different records in a minute the oldest
 // is forgotten, and is logged again when it comes again.
 const mostKeys = 256
 

@@ -31,7 +31,7 @@ func Intercept(fs vfs.FS, do func(op, path string, run func() error) error) vfs.
 	return &opFS{fs, do, 0}
 }
 
-// FillLogs fills logs so many bytes ahead of what is written to them.
+// FillLogs returns a file system whose logs have ahead zero bytes behind their content.
 func FillLogs(fs vfs.FS, ahead int64) vfs.FS {
 	return &opFS{fs, func(_, _ string, run func() error) error { return run() }, ahead}
 }

@@ -50,8 +50,8 @@ func TestC6_OpenFailsAnywhere(t *testing.T) {
 	}
 }
 
-// openFailsAt has the n-th operation of opening a store fail, and all after it, and
-// reports whether there were so many.
+// openFailsAt makes the n-th operation of opening a store fail, and all after it, and
+// reports whether opening makes at least n operations.
 func openFailsAt(t *testing.T, disk *crashable, n int, reason error, tasks int) bool {
 	t.Helper()
 	disk.breakWith(n, reason)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestC6_CallsDoNotWaitForRoom: on a full disk calls are answered, with what is wrong.
-// What had been decided by then is done when there is room; what is asked later is not,
-// but for outcomes; reading and the leases of what runs go on.
+// Changes that had been decided by then are written when there is room. Later calls are
+// refused, except outcomes. Reads, and the leases of running tasks, continue.
 func TestC6_CallsDoNotWaitForRoom(t *testing.T) {
 	for _, reason := range []syscall.Errno{syscall.ENOSPC, syscall.EMFILE} {
 		disk := newFaulty(vfs.NewMem(), "", reason)

@@ -28,7 +28,7 @@ type Config struct {
 	// a process that can read the database can read the tasks as well.
 	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
-	// closed the store; 0 is 2 s. A process that cannot reach the database for so long may
+	// closed the store; 0 is 2 s. A process that cannot reach the database for that time may
 	// be replaced. It is at least 100 ms.
 	Lease time.Duration
 	// Patience is how long Open tries to reach the server; 0 is 5 s.

@@ -26,9 +26,9 @@ import (
 	"github.com/stintgo/stint/queue/redisstore"
 )
 
-// memoryLimit is what a program with so many tasks has to say: without it the
-// collector lets the heap grow to twice of what lives. The rest of 2 GiB is for
-// what Go does not count, the database's buffers in C above all.
+// memoryLimit is the memory limit that a program with millions of tasks has to set: without
+// it the collector lets the heap grow to twice the live memory. The rest of 2 GiB is for
+// memory that Go does not count, mainly the buffers of the database in C.
 const memoryLimit = 1820 << 20
 
 func main() {

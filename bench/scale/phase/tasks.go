@@ -78,7 +78,7 @@ func keepFew(q *queue.Queue) error {
 	return q.Configure(context.Background(), "default", settings)
 }
 
-// lives submits n tasks while as many are worked on, and answers how many went
+// lives submits n tasks while as many are worked on, and returns how many went
 // in and out in a second. Each handler waits until a task has come in for its own:
 // with others pending the workers would have done many more tasks by the end. A task of
 // busyKey keeps one worker until then.

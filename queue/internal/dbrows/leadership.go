@@ -14,7 +14,7 @@ import (
 
 const (
 	// Another process leads after a killed one when the lease has ended, 1.3 to 2 s later. If
-	// the server does not answer for so long, another process may lead.
+	// the server does not answer for 2 s, another process may lead.
 	defaultLease = 2 * time.Second
 	// patience is how long Close tries to reach the server, and Open by default.
 	patience = 5 * time.Second

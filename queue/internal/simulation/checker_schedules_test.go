@@ -21,7 +21,7 @@ var cronTable = map[string]time.Duration{
 type scheduleModel struct {
 	queue.ScheduleState
 	ticks   map[int64]bool // the ticks for which tasks were submitted
-	refused int            // ticks without tasks because the queue had no room; at least so many
+	refused int            // ticks without tasks because the queue had no room; a lower bound
 }
 
 // view is what the author of a change of schedules, a ticker or an operator, has read.

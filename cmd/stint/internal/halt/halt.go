@@ -91,9 +91,9 @@ func (r *Rule) parseAmount(amount string) error {
 
 // Met reports whether the rule is met when that many jobs have succeeded and failed.
 //
-// A percentage of failed jobs is checked only once so many jobs have ended that a
-// single failure is not above it: ten for 10 %. Otherwise the first job, if it failed,
-// would be 100 % of all.
+// A percentage of failed jobs is checked only when enough jobs have ended that a single
+// failure is not above it: ten for 10 %. Otherwise the first job, if it failed, would be
+// 100 % of all.
 func (r Rule) Met(succeeded, failed int) bool {
 	if r.When == Never {
 		return false
