@@ -58,6 +58,7 @@ package cluster
 //
 //   - cluster.go: Config, Node, its opening and its end
 //   - lead.go: takes the lead, follows another node, and changes between the two
+//   - lookout.go: when a node that follows looks whether it can lead
 //   - calls.go: the calls of a store
 //   - submit.go: calls of Submit that a follower sends together
 //   - listen.go: signals across changes of leader
@@ -198,13 +199,9 @@ type Node struct {
 	// couldNotLead is why this node could not take over the lead when it tried last; nil if it did,
 	// or found another node that leads.
 	couldNotLead atomic.Pointer[error]
-	targets      targets       // peers
-	check        chan struct{} // receives when the leader may have changed
-	pause        time.Duration // after the next such signal; owned by run
+	targets      targets // peers
+	lookout      *lookout
 	yield        chan struct{} // receives when another node is to lead in place of this one
-	known        atomic.Int64  // nodes that the leader knew when it last answered
-	countedAt    atomic.Int64  // when that was, in Unix nanoseconds
-	invited      atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
 
 	server  http.Server // for the other nodes
 	serving sync.WaitGroup
@@ -239,7 +236,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		}
 		return nil, fmt.Errorf("the address for the other nodes: %w", err)
 	}
-	n := &Node{open: open, cfg: cfg, check: make(chan struct{}, 1), yield: make(chan struct{}, 1)}
+	n := &Node{open: open, cfg: cfg, lookout: newLookout(), yield: make(chan struct{}, 1)}
 	n.life, n.end = context.WithCancelCause(context.Background())
 	n.permits = newPermits(n)
 	if n.own, err = newContact(address); err == nil {

@@ -188,13 +188,13 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := v.at.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		if r.Context().Err() == nil {
-			t.n.suspect()
+			t.n.lookout.suspect()
 		}
 		release()
 		return nil, t.n.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
 	}
 	if res.StatusCode == http.StatusServiceUnavailable {
-		t.n.suspect()
+		t.n.lookout.suspect()
 	}
 	res.Body = body{res.Body, t.n, ctx, release}
 	return res, nil
@@ -219,7 +219,7 @@ type body struct {
 func (b body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF && b.ctx.Err() == nil {
-		b.n.suspect() // a stream of the leader has broken
+		b.n.lookout.suspect() // a stream of the leader has broken
 	}
 	return n, err
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/router"
 	"github.com/stintgo/stint/server"
@@ -59,19 +57,8 @@ func (n *Node) replace(v *view) {
 // which is the same for the leader and its followers.
 const itemMax = 48 << 20
 
-const (
-	// checkFirst is the pause before a node looks again whether it can lead, after a sign
-	// that the leader has gone. The pauses double up to checkLast.
-	checkFirst = 50 * time.Millisecond
-	checkLast  = time.Second
-	// unreachablePause is the pause after the database could not be used.
-	unreachablePause = time.Second
-	// looksFree is the number of nodes from which on a node looks less often whether the lease
-	// of a leader that answers has ended, by up to lookEach for each node above that number. So
-	// the leader's row is read some 50 times a second, however many nodes there are.
-	looksFree = 50
-	lookEach  = 40 * time.Millisecond
-)
+// unreachablePause is the pause after the database could not be used.
+const unreachablePause = time.Second
 
 // try tries to lead. It returns the store, or the node that leads.
 func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err error) {
@@ -102,7 +89,7 @@ func (n *Node) run(store Store, led queue.Leader) {
 				n.awaitSuccessor(closed)
 			}
 		} else {
-			n.awaitCheck(led)
+			n.lookout.await(n.life, led.Left)
 		}
 		store, led = n.change()
 	}
@@ -162,53 +149,10 @@ func (n *Node) change() (Store, queue.Leader) {
 	return nil, queue.Leader{}
 }
 
-// awaitCheck returns when the lease of the leader may have ended, or there are signs that
-// the leader has gone. After such signs it returns at growing intervals: the leader gives
-// its lease up a moment after it has stopped answering, and that of a killed one has to end.
-func (n *Node) awaitCheck(led queue.Leader) {
-	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
-	wait := led.Left + margin + n.lookLater()
-	if n.isInvited() {
-		wait = min(wait, checkFirst)
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		n.pause = 0
-	case <-n.life.Done():
-	case <-n.check:
-		if n.isInvited() {
-			return
-		}
-		n.pause = min(max(2*n.pause, checkFirst), checkLast)
-		sleep(n.life, min(n.pause, led.Left+margin))
-	}
-}
-
-// lookLater returns how much later than at the end of its lease this node looks for another
-// leader. It is 0 unless the leader has answered lately and knows many nodes; a leader that
-// stops answering is noticed by that.
-func (n *Node) lookLater() time.Duration {
-	above := n.known.Load() - looksFree
-	if above <= 0 || clock.Now().UnixNano()-n.countedAt.Load() > int64(2*enrollEvery) {
-		return 0
-	}
-	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret
-}
-
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
-	}
-}
-
-// suspect makes the node look whether the leader has changed.
-func (n *Node) suspect() {
-	select {
-	case n.check <- struct{}{}:
-	default:
 	}
 }
 
@@ -237,7 +181,7 @@ func (n *Node) storeOf(v *view) (store queue.Store, remote bool) {
 
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
-	n.pause = 0
+	n.lookout.led()
 	leader := queue.Leader{Name: n.cfg.Name, Since: store.Now(), Contact: n.own.String()}
 	r := newRoster(n.self(), n.own.address, n.cfg.Logger)
 	own := router.Guard(checked{store}, n.cfg.table, n.cfg.group, r.disputed)
@@ -263,7 +207,7 @@ func (n *Node) follow(led queue.Leader) {
 		v.at = n.target(at, "")
 		n.cfg.Logger.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
-	n.pause = 0
+	n.lookout.led()
 	n.replace(v)
 }
 

@@ -199,8 +199,7 @@ func (n *Node) ask(
 		return nil, fmt.Errorf("the leader answers %q: it may be of an older version", res.Status)
 	}
 	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
-		n.known.Store(int64(known))
-		n.countedAt.Store(clock.Now().UnixNano())
+		n.lookout.answered(known)
 	}
 	var found []member
 	return found, json.Unmarshal(text, &found)

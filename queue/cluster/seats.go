@@ -25,8 +25,6 @@ const (
 	// declinedFor is for how many times moveEvery a process that has not taken a group over is not
 	// asked again: another one may lead more groups, but few enough, and take it.
 	declinedFor = 6
-	// invitedFor is how long a node that was invited tries to lead at once.
-	invitedFor = 3 * time.Second
 	// hesitateEach is the pause before an attempt to lead, for each group that the process
 	// leads already, up to hesitateMost: a process that leads fewer comes first.
 	hesitateEach = 100 * time.Millisecond
@@ -81,12 +79,9 @@ func (s *seats) accept(leads int, now time.Time) bool {
 	return true
 }
 
-// isInvited reports whether another node has just let this one lead.
-func (n *Node) isInvited() bool { return clock.Now().UnixNano() < n.invited.Load() }
-
 // hesitate lets processes that lead fewer groups try first.
 func (n *Node) hesitate() {
-	if load := n.cfg.seats.load(); load > 0 && !n.isInvited() {
+	if load := n.cfg.seats.load(); load > 0 && !n.lookout.isInvited() {
 		sleep(n.life, min(time.Duration(load)*hesitateEach, hesitateMost))
 	}
 }
@@ -101,8 +96,7 @@ func (n *Node) answerInvitation(w http.ResponseWriter, r *http.Request) {
 	case n.life.Err() != nil || !n.cfg.seats.accept(leads, now):
 		w.WriteHeader(http.StatusConflict)
 	default:
-		n.invited.Store(now.Add(invitedFor).UnixNano())
-		n.suspect()
+		n.lookout.invite(now)
 	}
 }
 

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+)
+
+const (
+	// checkFirst is the pause before a node looks again whether it can lead, after a sign
+	// that the leader has gone. The pauses double up to checkLast.
+	checkFirst = 50 * time.Millisecond
+	checkLast  = time.Second
+	// looksFree is the number of nodes from which on a node looks less often whether the lease
+	// of a leader that answers has ended, by up to lookEach for each node above that number. So
+	// the leader's row is read some 50 times a second, however many nodes there are.
+	looksFree = 50
+	lookEach  = 40 * time.Millisecond
+	// invitedFor is how long a node that was invited tries to lead at once.
+	invitedFor = 3 * time.Second
+)
+
+// lookout decides when a node that follows looks whether it can lead.
+type lookout struct {
+	signs     chan struct{} // receives when the leader may have changed
+	pause     time.Duration // after the next sign; owned by the loop that calls await and led
+	invited   atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
+	nodes     atomic.Int64  // that the leader knew when it last answered
+	countedAt atomic.Int64  // when that was, in Unix nanoseconds
+}
+
+func newLookout() *lookout { return &lookout{signs: make(chan struct{}, 1)} }
+
+// suspect makes the node look whether the leader has changed.
+func (l *lookout) suspect() {
+	select {
+	case l.signs <- struct{}{}:
+	default:
+	}
+}
+
+// invite makes the node try to lead for a while, because another node lets it.
+func (l *lookout) invite(now time.Time) {
+	l.invited.Store(now.Add(invitedFor).UnixNano())
+	l.suspect()
+}
+
+// isInvited reports whether another node has just let this one lead.
+func (l *lookout) isInvited() bool { return clock.Now().UnixNano() < l.invited.Load() }
+
+// answered records that the leader has answered, and how many nodes it knows.
+func (l *lookout) answered(nodes int) {
+	l.nodes.Store(int64(nodes))
+	l.countedAt.Store(clock.Now().UnixNano())
+}
+
+// led records that a node leads: the next sign is the first one that it has gone.
+func (l *lookout) led() { l.pause = 0 }
+
+// await returns when the lease of the leader, of which left is left, may have ended, or there are
+// signs that the leader has gone, or ctx ends. After such signs it returns at growing intervals: the
+// leader gives its lease up a moment after it has stopped answering, and that of a killed one has to
+// end.
+func (l *lookout) await(ctx context.Context, left time.Duration) {
+	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
+	wait := left + margin + l.later()
+	if l.isInvited() {
+		wait = min(wait, checkFirst)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		l.pause = 0
+	case <-ctx.Done():
+	case <-l.signs:
+		if l.isInvited() {
+			return
+		}
+		l.pause = min(max(2*l.pause, checkFirst), checkLast)
+		sleep(ctx, min(l.pause, left+margin))
+	}
+}
+
+// later returns how much later than at the end of its lease this node looks for another
+// leader. It is 0 unless the leader has answered lately and knows many nodes; a leader that
+// stops answering is noticed by that.
+func (l *lookout) later() time.Duration {
+	above := l.nodes.Load() - looksFree
+	if above <= 0 || clock.Now().UnixNano()-l.countedAt.Load() > int64(2*enrollEvery) {
+		return 0
+	}
+	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret
+}
