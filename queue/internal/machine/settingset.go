@@ -278,9 +278,12 @@ func (s *settingSet) load() error {
 // loadKey reads the row of the limits of a key, whose key is rowKeyLimit and rest.
 func (s *settingSet) loadKey(rest string, value []byte) error {
 	name, key, ok := strings.Cut(rest, "\x00")
+	if !ok {
+		return fmt.Errorf("%w: the row %q of the limits of a key names no queue", record.ErrCorrupt, rest)
+	}
 	var layers queue.Layers
-	if err := json.Unmarshal(value, &layers); err != nil || !ok {
-		return fmt.Errorf("%w: row %q of the limits of a key: %w", record.ErrCorrupt, rest, err)
+	if err := json.Unmarshal(value, &layers); err != nil {
+		return fmt.Errorf("%w: the limits of key %q of queue %q: %w", record.ErrCorrupt, key, name, err)
 	}
 	is := s.byName[name]
 	err := setKey(&is, key, layers)
