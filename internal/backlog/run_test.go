@@ -72,7 +72,8 @@ func (w *runWorld) peek() *modelEntry {
 	if want := idOf(m); got != want {
 		w.t.Fatalf("with %d running, next is %d, model says %d", w.running, got, want)
 	}
-	if m != nil && (e.Tier() != m.queue.tier || e.Key() != m.queue.key || e.Weight() != m.weight || e.Ticket() != m.ticket) {
+	if m != nil && (e.Tier() != m.queue.tier || e.Key() != m.queue.key ||
+		e.Weight() != m.weight || e.Ticket() != m.ticket) {
 		w.t.Fatalf("next is tier %d key %q weight %d ticket %d, model says %+v", e.Tier(), e.Key(), e.Weight(), e.Ticket(), m)
 	}
 	return m
