@@ -81,7 +81,7 @@ func once(seen *bool, sensible bool, part, name string) error {
 }
 
 // String returns p in the form that [Parse] reads, with the defaults for what is
-// unset. Policies that act the same have the same text.
+// unset. So a policy with an unset field has the same text as one with its default.
 func (p Policy) String() string {
 	p = p.withDefaults()
 	factor := strconv.FormatFloat(p.Factor, 'g', -1, 64)
