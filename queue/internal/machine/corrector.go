@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -19,6 +20,7 @@ type corrector struct {
 	cascades    *cascades
 	cfg         *Config
 	clock       *clock
+	deps        *dependencies
 	journal     *journal.Journal
 	rows        *taskRows
 	savedRates  *savedRates
@@ -93,11 +95,11 @@ func (c *corrector) setBack(o *opening, back time.Duration) *setBack {
 	return s
 }
 
-// setBackPart corrects tasks until it has written bytesPerStep. It reports whether the
-// correction is complete, or the journal has failed.
+// setBackPart corrects tasks until it has read and written bytesPerStep. It reports whether
+// the correction is complete, or the journal has failed.
 func (c *corrector) setBackPart(s *setBack) (complete bool) {
-	for size := 0; s.next <= c.tasks.used && c.journal.Failed() == nil; s.next++ {
-		if size >= bytesPerStep {
+	for begun := c.rows.bytes; s.next <= c.tasks.used && c.journal.Failed() == nil; s.next++ {
+		if c.rows.bytes-begun >= bytesPerStep {
 			return false
 		}
 		t := c.tasks.at(s.next)
@@ -111,7 +113,7 @@ func (c *corrector) setBackPart(s *setBack) (complete bool) {
 		case t.damaged():
 			c.states.due.set(t, c.clock.after(rereadInterval))
 		case t.at > c.clock.now: // otherwise no time of the row is after now
-			size += c.correct(t, s.correction)
+			c.correct(t, s.correction)
 		}
 	}
 	c.uniqueNames.setBack(s.back)
@@ -120,19 +122,19 @@ func (c *corrector) setBackPart(s *setBack) (complete bool) {
 	return true
 }
 
-// correct corrects the times of a task, and returns the number of bytes written.
-func (c *corrector) correct(t *task, by correction) (size int) {
+// correct corrects the times of a task.
+func (c *corrector) correct(t *task, by correction) {
 	row, err := c.rows.row(t)
 	if err != nil {
 		if !t.state.Finished() {
 			c.states.quarantine(t, err)
 		}
-		return 0
+		return
 	}
 	if !row.Changed.After(by.from) {
-		return 0
+		return
 	}
-	by.apply(&row)
+	by.apply(&row, c.submittedBefore(t, &row, by))
 	switch t.state {
 	case queue.Running:
 		t.lease.row = row
@@ -145,12 +147,29 @@ func (c *corrector) correct(t *task, by correction) (size int) {
 	if t.optional != nil && t.expiry > 0 {
 		c.states.arm(t, &row)
 	}
-	return c.rows.write(t.id, &row)
+	c.rows.write(t.id, &row)
 }
 
-// apply corrects a row. RunAt is moved if the step or edit that set it was later than
-// from, and Deadline if the submission or edit was. Steps stay in ascending order.
-func (c correction) apply(row *record.Row) {
+// submittedBefore returns when the last of the predecessors of a task was submitted whose time is
+// right, zero if there is none: the task was submitted after that, whatever the clock showed.
+// [queue.Queue.Predecessors] would take a predecessor for a later task with its ID otherwise.
+func (c *corrector) submittedBefore(t *task, row *record.Row, by correction) (last time.Time) {
+	for _, id := range slices.Concat(row.After, row.AfterAny) {
+		before := c.deps.earlier(t, id)
+		if before == nil {
+			continue
+		}
+		if of, err := c.rows.row(before); err == nil && !of.Submitted.After(by.from) {
+			last = later(last, of.Submitted)
+		}
+	}
+	return last
+}
+
+// apply corrects a row, of a task that was submitted at earliest or later. RunAt is moved if
+// the step or edit that set it was later than from, and Deadline if the submission or edit
+// was. Steps stay in ascending order.
+func (c correction) apply(row *record.Row, earliest time.Time) {
 	if !row.RunAt.IsZero() && scheduled(row).After(c.from) {
 		row.RunAt = row.RunAt.Add(-c.back)
 	}
@@ -158,7 +177,7 @@ func (c correction) apply(row *record.Row) {
 		row.Deadline = row.Deadline.Add(-c.back)
 	}
 	row.RunAtEdited, row.DeadlineEdited = c.time(row.RunAtEdited), c.time(row.DeadlineEdited)
-	row.Submitted = c.time(row.Submitted)
+	row.Submitted = later(c.time(row.Submitted), earliest)
 	before := row.Submitted
 	for i := range row.Steps {
 		at := c.time(row.Steps[i].At)

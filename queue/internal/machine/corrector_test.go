@@ -80,6 +80,35 @@ func within(t *testing.T, what string, call func() error) {
 	}
 }
 
+// A task stays later than a predecessor whose time is not corrected, so that the predecessor is not
+// taken for a later task with its ID.
+func TestC8_PredecessorsAfterAClockAhead(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	before := []queue.NewTask{newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{})}
+	submit(t, m, before...)
+	after := []queue.ID{before[0].ID, before[1].ID}
+	next := newTask(&ids, queue.Spec{Options: queue.Options{After: after[:1], AfterAny: after[1:]}})
+	last := newTask(&ids, queue.Spec{})
+	for i, task := range []queue.NewTask{next, last} {
+		at := start.Add(time.Duration(i+1) * time.Hour)
+		if _, err := m.Submit(t.Context(), at, []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m = open(t, r.crash())
+	maintainAt(t, m, start.Add(time.Minute))
+	found, err := m.Find(t.Context(), queue.Filter{IDs: []queue.ID{next.ID}}, queue.Page{})
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	all, err := queue.New(m, queue.Config{}).Predecessors(t.Context(), found[0])
+	if err != nil || len(all) != 2 || all[0].Forgotten || all[1].Forgotten {
+		t.Errorf("the predecessors are %+v, error %v", all, err)
+	}
+}
+
 // While corrected rows wait to be written, as on a full disk, tasks can be read, and a
 // step waits no longer than its context. When they are written, all times are right.
 func TestC8_ReadsWhileTimesAreCorrected(t *testing.T) {

@@ -52,11 +52,9 @@ func (r *taskRows) decode(t *task, value []byte, err error, row *record.Row) err
 	return nil
 }
 
-// write writes the row of a task, and returns its size in bytes.
-func (r *taskRows) write(id queue.ID, row *record.Row) (size int) {
-	value := r.encode(row)
-	r.journal.Set(taskRow(&id), value, row.State == queue.Waiting)
-	return len(value)
+// write writes the row of a task.
+func (r *taskRows) write(id queue.ID, row *record.Row) {
+	r.journal.Set(taskRow(&id), r.encode(row), row.State == queue.Waiting)
 }
 
 // encode returns the row as bytes. Rows of up to maxScratch bytes have no spare capacity,

@@ -107,7 +107,7 @@ func (m *Machine) wireTransitions() {
 		uniqueNames: &m.uniqueNames, watchers: &m.watchers,
 	}
 	m.corrector = corrector{
-		cascades: &m.cascades, cfg: &m.cfg, clock: &m.clock, journal: m.journal, rows: &m.rows,
+		cascades: &m.cascades, cfg: &m.cfg, clock: &m.clock, deps: &m.deps, journal: m.journal, rows: &m.rows,
 		savedRates: &m.savedRates, states: &m.states, tasks: m.tasks, uniqueNames: &m.uniqueNames,
 		opening: new(opening),
 	}

@@ -192,9 +192,10 @@ func (t *Task) Repeated(o *queue.Outcome) bool {
 	})
 }
 
-// SetBack moves the task's times that are after from back by a distance. RunAt moves with
-// the step or the edit that set it, Deadline with the submission or its edit.
-func (t *Task) SetBack(from time.Time, back time.Duration) {
+// SetBack moves the task's times that are after from back by a distance, but its submission
+// not before earliest. RunAt moves with the step or the edit that set it, Deadline with the
+// submission or its edit.
+func (t *Task) SetBack(from time.Time, back time.Duration, earliest time.Time) {
 	corrected := func(at time.Time) time.Time {
 		if at.After(from) {
 			return at.Add(-back)
@@ -216,7 +217,7 @@ func (t *Task) SetBack(from time.Time, back time.Duration) {
 		t.Deadline = t.Deadline.Add(-back)
 	}
 	t.runAtEdited, t.deadlineEdited = corrected(t.runAtEdited), corrected(t.deadlineEdited)
-	t.Submitted = corrected(t.Submitted)
+	t.Submitted = later(corrected(t.Submitted), earliest)
 	last := t.Submitted
 	for i := range t.Steps {
 		t.Steps[i].At = later(last, corrected(t.Steps[i].At))

@@ -56,10 +56,21 @@ func (ts *Tasks) Forget(t *Task, retention bool) {
 	}
 }
 
-// SetBack moves times of all tasks back; see [Task.SetBack].
+// SetBack moves times of all tasks back; see [Task.SetBack]. A task stays later than its
+// predecessors.
 func (ts *Tasks) SetBack(from time.Time, back time.Duration) {
-	for _, t := range slices.Concat(ts.all, ts.forgotten) {
-		t.SetBack(from, back)
+	for _, t := range ts.forgotten {
+		t.SetBack(from, back, time.Time{})
+	}
+	byID := func(a, b *Task) int { return bytes.Compare(a.ID[:], b.ID[:]) }
+	for _, t := range slices.SortedFunc(slices.Values(ts.all), byID) {
+		var earliest time.Time
+		for _, id := range slices.Concat(t.After, t.AfterAny) {
+			if before := ts.Get(id); before != nil && before.Seq < t.Seq && !before.Submitted.After(from) {
+				earliest = later(earliest, before.Submitted)
+			}
+		}
+		t.SetBack(from, back, earliest)
 	}
 }
 
