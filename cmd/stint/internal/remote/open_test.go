@@ -3,6 +3,8 @@ package remote_test
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +27,14 @@ func TestC6_ExplainsWhatToDo(t *testing.T) {
 		if got := remote.Explain(err, "data"); !strings.HasPrefix(got.Error(), says) {
 			t.Errorf("%v is explained as %q, want %q", err, got, says)
 		}
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "store"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	says := fmt.Sprintf("no server at %s: start one with stint serve --dir %[1]s, which continues what is there, or name", dir)
+	if got := remote.Explain(dial(syscall.ENOENT), dir); !strings.HasPrefix(got.Error(), says) {
+		t.Errorf("a directory with a store is explained as %q, want %q", got, says)
 	}
 	if err := remote.Explain(nil, "data"); err != nil {
 		t.Error(err)

@@ -211,5 +211,10 @@ func Explain(err error, address string) error {
 		return fmt.Errorf("the server at %s is another user's: run the command as that user, "+
 			"or name a server of your own with --server: %w", address, network)
 	}
-	return fmt.Errorf("no server at %s: start one with stint serve, or name another with --server: %w", address, network)
+	const storeName = "store" // in the directory of a server or of stint upload
+	start := "stint serve"
+	if _, err := os.Stat(filepath.Join(address, storeName)); err == nil && filepath.Clean(address) != DefaultDir {
+		start += " --dir " + address + ", which continues what is there"
+	}
+	return fmt.Errorf("no server at %s: start one with %s, or name another with --server: %w", address, start, network)
 }
