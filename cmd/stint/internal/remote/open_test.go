@@ -32,7 +32,7 @@ func TestC6_ExplainsWhatToDo(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "store"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	says := fmt.Sprintf("no server at %s: start one with stint serve --dir %[1]s, which continues what is there, or name", dir)
+	says := fmt.Sprintf("no server at %s: start one with stint serve --dir %[1]s, which continues what is there, or", dir)
 	if got := remote.Explain(dial(syscall.ENOENT), dir); !strings.HasPrefix(got.Error(), says) {
 		t.Errorf("a directory with a store is explained as %q, want %q", got, says)
 	}
