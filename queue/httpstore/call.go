@@ -61,7 +61,7 @@ func newRequest(now time.Time, path string, in any) (q request, err error) {
 
 // call makes a call, and decodes its answer into out. It returns how far the server's
 // clock is ahead of the caller's, whose time is now.
-func (s *Store) call(ctx context.Context, now time.Time, path string, in, out any) (ahead time.Duration, err error) {
+func (l *link) call(ctx context.Context, now time.Time, path string, in, out any) (ahead time.Duration, err error) {
 	q, err := newRequest(now, path, in)
 	if err != nil {
 		return 0, err
@@ -69,19 +69,19 @@ func (s *Store) call(ctx context.Context, now time.Time, path string, in, out an
 	if path == wire.Command {
 		q.key = rand.Text()
 	}
-	return s.deliver(ctx, q, out)
+	return l.deliver(ctx, q, out)
 }
 
 // deliver sends a request until it is answered, and decodes the answer into out.
-func (s *Store) deliver(ctx context.Context, q request, out any) (ahead time.Duration, err error) {
-	ctx, release := s.bind(ctx)
+func (l *link) deliver(ctx context.Context, q request, out any) (ahead time.Duration, err error) {
+	ctx, release := l.bind(ctx)
 	defer release()
 	q.begun = clock.Now()
-	a, err := s.sendUntilAnswered(ctx, q)
+	a, err := l.sendUntilAnswered(ctx, q)
 	if err != nil {
 		return 0, err
 	}
-	return a.ahead(), s.decode(a, out)
+	return a.ahead(), l.decode(a, out)
 }
 
 // answer is a complete answer of a server.
@@ -104,26 +104,26 @@ func (a *answer) ahead() time.Duration {
 
 // sendUntilAnswered sends a request until it is answered, or Patience or ctx ends. A server that is
 // not available may be about to end, and another one to start.
-func (s *Store) sendUntilAnswered(ctx context.Context, q request) (*answer, error) {
-	patience := time.NewTimer(s.cfg.Patience)
+func (l *link) sendUntilAnswered(ctx context.Context, q request) (*answer, error) {
+	patience := time.NewTimer(l.cfg.Patience)
 	defer patience.Stop()
 	var last error // why the server has not answered
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		if ctx.Err() != nil {
 			return nil, endOf(ctx, last)
 		}
-		a, err := s.try(ctx, q)
+		a, err := l.try(ctx, q)
 		switch {
 		case err == nil && a.status != http.StatusServiceUnavailable:
 			return a, nil
 		case ctx.Err() != nil:
 			return nil, endOf(ctx, last)
 		case errors.Is(err, ErrNoAnswer), isForeign(err):
-			return nil, s.unavailable(err)
+			return nil, l.unavailable(err)
 		case err == nil:
-			last = s.decode(a, nil)
+			last = l.decode(a, nil)
 		default:
-			last = s.unavailable(err)
+			last = l.unavailable(err)
 		}
 		again := time.NewTimer(wait)
 		select {
@@ -157,19 +157,19 @@ var ErrNoAnswer = errors.New("no answer in time")
 var ErrWrongToken = errors.New("wrong token")
 
 // try sends a request once, and reads the whole answer.
-func (s *Store) try(ctx context.Context, q request) (*answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, s.noAnswer(s.cfg.Timeout))
+func (l *link) try(ctx context.Context, q request) (*answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, l.noAnswer(l.cfg.Timeout))
 	defer cancel()
-	a, err := s.send(ctx, q)
+	a, err := l.send(ctx, q)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return a, err
 }
 
-func (s *Store) send(ctx context.Context, q request) (*answer, error) {
+func (l *link) send(ctx context.Context, q request) (*answer, error) {
 	sent := q.clock()
-	res, err := s.open(ctx, q, sent)
+	res, err := l.open(ctx, q, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -182,12 +182,12 @@ func (s *Store) send(ctx context.Context, q request) (*answer, error) {
 }
 
 // open sends a request, and returns when the answer begins.
-func (s *Store) open(ctx context.Context, q request, now time.Time) (*http.Response, error) {
+func (l *link) open(ctx context.Context, q request, now time.Time) (*http.Response, error) {
 	method, body := http.MethodGet, io.Reader(nil)
 	if q.body != nil {
 		method, body = http.MethodPost, bytes.NewReader(q.body)
 	}
-	req, err := s.request(ctx, method, q.path, body)
+	req, err := l.request(ctx, method, q.path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -199,55 +199,55 @@ func (s *Store) open(ctx context.Context, q request, now time.Time) (*http.Respo
 	if q.key != "" {
 		req.Header.Set(wire.Key, q.key)
 	}
-	return s.client.Do(req)
+	return l.client.Do(req)
 }
 
 // request returns an HTTP request with the headers that a server requires.
-func (s *Store) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
+func (l *link) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.base+path, body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set(wire.Client, "httpstore")
-	if s.cfg.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.cfg.Token)
+	if l.cfg.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+l.cfg.Token)
 	}
 	return req, nil
 }
 
 // decode decodes the answer of a call, or returns its error.
-func (s *Store) decode(a *answer, out any) error {
+func (l *link) decode(a *answer, out any) error {
 	typ, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	switch {
 	case len(a.body) > answerMax:
-		return s.invalidAnswer("more than %d bytes", answerMax)
+		return l.invalidAnswer("more than %d bytes", answerMax)
 	case a.status == http.StatusOK && typ == wire.JSON:
 		if err := json.Unmarshal(a.body, out); err != nil {
-			return s.invalidAnswer("%w", err)
+			return l.invalidAnswer("%w", err)
 		}
 		return nil
 	case typ == wire.ProblemJSON:
 		var p wire.Problem
 		if err := json.Unmarshal(a.body, &p); err != nil {
-			return s.invalidAnswer("%w", err)
+			return l.invalidAnswer("%w", err)
 		}
 		if p.Code == wire.WrongToken {
 			return fmt.Errorf("%w: %w", ErrWrongToken, p.Err())
 		}
 		return p.Err()
 	}
-	return s.invalidAnswer("status %d, type %q", a.status, typ)
+	return l.invalidAnswer("status %d, type %q", a.status, typ)
 }
 
 // invalidAnswer returns the error of an answer that does not come from a stint server.
-func (s *Store) invalidAnswer(format string, args ...any) error {
+func (l *link) invalidAnswer(format string, args ...any) error {
 	return fmt.Errorf("%w: %s is no server of this version: it answers "+format,
-		append([]any{queue.ErrUnavailable, s.name}, args...)...)
+		append([]any{queue.ErrUnavailable, l.name}, args...)...)
 }
 
 // noAnswer returns the error of a server that has been silent for a time.
-func (s *Store) noAnswer(after time.Duration) error {
-	return fmt.Errorf("%w: %s has said nothing for %s", ErrNoAnswer, s.name, after)
+func (l *link) noAnswer(after time.Duration) error {
+	return fmt.Errorf("%w: %s has said nothing for %s", ErrNoAnswer, l.name, after)
 }
 
 // isForeign reports whether a process of another user listens in place of the server.
@@ -257,9 +257,9 @@ func isForeign(err error) bool {
 	return ok
 }
 
-func (s *Store) unavailable(err error) error {
+func (l *link) unavailable(err error) error {
 	if isForeign(err) {
-		return fmt.Errorf("%w: %s is not trusted, and nothing was sent to it: %w", queue.ErrUnavailable, s.name, err)
+		return fmt.Errorf("%w: %s is not trusted, and nothing was sent to it: %w", queue.ErrUnavailable, l.name, err)
 	}
 	if errors.Is(err, ErrNoAnswer) {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
@@ -267,7 +267,7 @@ func (s *Store) unavailable(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err // the name of the server is enough
 	}
-	return fmt.Errorf("%w: %s cannot be reached: %w", queue.ErrUnavailable, s.name, err)
+	return fmt.Errorf("%w: %s cannot be reached: %w", queue.ErrUnavailable, l.name, err)
 }
 
 func invalid(format string, args ...any) error {

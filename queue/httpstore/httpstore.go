@@ -30,17 +30,10 @@ package httpstore
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -86,18 +79,9 @@ func (c Config) validate() error {
 
 // Store is a [queue.Store] behind a server. It is safe for concurrent use.
 type Store struct {
-	cfg    Config
-	name   string // of the server, for errors
-	base   string // the prefix of all paths
-	client http.Client
-	own    *http.Transport // nil if the transport is the caller's
-
+	*link
 	listeners  *listeners
 	unanswered unanswered
-
-	// life ends with Close.
-	life context.Context //nolint:containedctx // ends all calls
-	end  context.CancelCauseFunc
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -106,65 +90,11 @@ var _ queue.Store = (*Store)(nil)
 // "http:" or "https:" address. The first call connects, so the server may be started
 // later.
 func Open(address string, cfg Config) (*Store, error) {
-	base, socket, err := parse(address)
-	if err = errors.Join(err, cfg.validate()); err != nil {
+	l, err := newLink(address, cfg)
+	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg.withDefaults(), name: cmp.Or(cfg.Name, "the server at "+address), base: base}
-	if socket != "" {
-		s.cfg.Token = ""
-	}
-	s.client.Transport = cfg.Transport
-	if cfg.Transport == nil {
-		s.own = transport(socket, cfg.Users)
-		s.client.Transport = s.own
-	}
-	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	s.life, s.end = context.WithCancelCause(context.Background())
-	s.listeners = newListeners(s)
-	return s, nil
-}
-
-// parse returns the prefix of all paths of an address, and the path of the socket if it
-// names one.
-func parse(address string) (base, socket string, err error) {
-	const longest = 107 // the longest address of a socket on Linux, in bytes
-	if socket, ok := strings.CutPrefix(address, "unix:"); ok {
-		if socket == "" || len(socket) > longest {
-			return "", "", fmt.Errorf("%w: the path of a socket has 1 to %d bytes, not %d: %.200q",
-				queue.ErrInvalid, longest, len(socket), socket)
-		}
-		return "http://localhost", socket, nil
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", "", fmt.Errorf(`%w: %.200q is no address of a server, which looks like unix:stint-data/stint.sock or `+
-			`http://127.0.0.1:7117`, queue.ErrInvalid, address)
-	}
-	return strings.TrimSuffix(u.String(), "/"), "", nil
-}
-
-// transport returns a transport that keeps connections for concurrent calls, up to a
-// number: opening a connection takes longer than most calls.
-func transport(socket string, users []int) *http.Transport {
-	const connections = 128
-	t := &http.Transport{
-		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
-		DisableCompression: true,
-	}
-	if socket != "" {
-		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-			if err != nil {
-				return nil, err
-			}
-			if err := peer.Check(c, users); err != nil {
-				return nil, errors.Join(err, c.Close())
-			}
-			return c, nil
-		}
-	}
-	return t
+	return &Store{link: l, listeners: newListeners(l)}, nil
 }
 
 // Close ends all calls with [queue.ErrClosed]. The server and the leases of this
@@ -176,17 +106,4 @@ func (s *Store) Close() error {
 		s.own.CloseIdleConnections()
 	}
 	return nil
-}
-
-// bind returns a context that ends with ctx and with the store.
-func (s *Store) bind(ctx context.Context) (bound context.Context, release func()) {
-	bound, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.life, func() { cancel(queue.ErrClosed) })
-	if s.life.Err() != nil {
-		cancel(queue.ErrClosed) // at once, not when that function has run
-	}
-	return bound, sync.OnceFunc(func() {
-		stop()
-		cancel(nil)
-	})
 }

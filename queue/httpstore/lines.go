@@ -24,12 +24,12 @@ var errEnded = errors.New("the stream has ended")
 
 // lines reads a stream until it ends, which is always an error. It calls opened when the
 // server has accepted the request, and fn with each line that is not empty.
-func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
+func (l *link) lines(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	alive := time.AfterFunc(silence, func() { cancel(s.noAnswer(silence)) })
+	alive := time.AfterFunc(silence, func() { cancel(l.noAnswer(silence)) })
 	defer alive.Stop()
-	err := s.scan(ctx, path, opened, func(line []byte) error {
+	err := l.scan(ctx, path, opened, func(line []byte) error {
 		alive.Reset(silence)
 		if len(line) == 0 {
 			return nil
@@ -38,22 +38,22 @@ func (s *Store) lines(ctx context.Context, path string, opened func(), fn func(l
 	})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrNoAnswer):
-		return s.unavailable(cause)
+		return l.unavailable(cause)
 	case cause != nil:
 		return cause
 	}
 	return err
 }
 
-func (s *Store) scan(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
-	res, err := s.open(ctx, request{path: path}, clock.Now())
+func (l *link) scan(ctx context.Context, path string, opened func(), fn func(line []byte) error) error {
+	res, err := l.open(ctx, request{path: path}, clock.Now())
 	if err != nil {
-		return s.unavailable(err)
+		return l.unavailable(err)
 	}
 	defer res.Body.Close() //nolint:errcheck // the rest of the stream is useless
 	typ, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode != http.StatusOK || typ != wire.Lines {
-		return s.refused(res)
+		return l.refused(res)
 	}
 	opened()
 	sc := bufio.NewScanner(res.Body)
@@ -63,5 +63,5 @@ func (s *Store) scan(ctx context.Context, path string, opened func(), fn func(li
 			return err
 		}
 	}
-	return s.unavailable(errors.Join(sc.Err(), errEnded))
+	return l.unavailable(errors.Join(sc.Err(), errEnded))
 }

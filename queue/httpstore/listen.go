@@ -29,7 +29,7 @@ func (s *Store) Listen(name string) (<-chan struct{}, func()) {
 
 // listeners are all listeners, and the streams that carry their signals.
 type listeners struct {
-	s *Store
+	link *link
 
 	mu      sync.Mutex // guards the fields below, and the streams
 	queues  map[string]*audience
@@ -58,8 +58,8 @@ type stream struct {
 // address of 64 KiB.
 const queryMost = 32 << 10
 
-func newListeners(s *Store) *listeners {
-	return &listeners{s: s, queues: make(map[string]*audience)}
+func newListeners(to *link) *listeners {
+	return &listeners{link: to, queues: make(map[string]*audience)}
 }
 
 // errMore ends a stream when there is another queue to listen to.
@@ -94,7 +94,7 @@ func (l *listeners) ask(name string) *stream {
 		}
 	}
 	st := &stream{queues: []string{name}, length: length}
-	st.life, st.end = context.WithCancel(l.s.life)
+	st.life, st.end = context.WithCancel(l.link.life)
 	l.streams = append(l.streams, st)
 	l.running.Go(func() { l.run(st) })
 	return st
@@ -147,7 +147,7 @@ func (l *listeners) run(st *stream) {
 	defer pause.Stop()
 	for away := firstWait; st.life.Err() == nil; {
 		ctx, path := l.begin(st)
-		err := l.s.lines(ctx, path, func() { away = firstWait }, l.received)
+		err := l.link.lines(ctx, path, func() { away = firstWait }, l.received)
 		if errors.Is(err, errMore) {
 			continue
 		}
@@ -180,7 +180,7 @@ func (l *listeners) begin(st *stream) (ctx context.Context, path string) {
 func (l *listeners) received(line []byte) error {
 	var signal wire.Signal
 	if err := json.Unmarshal(line, &signal); err != nil {
-		return l.s.invalidAnswer("%w", err)
+		return l.link.invalidAnswer("%w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

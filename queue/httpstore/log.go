@@ -51,10 +51,10 @@ func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCl
 	at.File = res.Header.Get(wire.LogFile)
 	switch res.StatusCode {
 	case http.StatusOK:
-		return &body{s, res.Body, alive, release}, at, nil
+		return &body{s.link, res.Body, alive, release}, at, nil
 	case http.StatusPartialContent:
 		if _, err = fmt.Sscanf(res.Header.Get("Content-Range"), "bytes %d-", &at.Offset); err == nil {
-			return &body{s, res.Body, alive, release}, at, nil
+			return &body{s.link, res.Body, alive, release}, at, nil
 		}
 		err = s.invalidAnswer("Content-Range %q", res.Header.Get("Content-Range"))
 	default:
@@ -100,7 +100,7 @@ func (s *Store) log(
 		at.Offset = from.Offset
 		fallthrough
 	case http.StatusOK:
-		return &body{s, res.Body, alive, release}, at, nil
+		return &body{s.link, res.Body, alive, release}, at, nil
 	}
 	err = s.refused(res)
 	_ = res.Body.Close() // the rest of the answer is useless
@@ -139,7 +139,7 @@ func (s *Store) logRange(ctx context.Context, query url.Values, part, file strin
 // body is the content of a log. It ends its call when it is closed, and when a read
 // returns nothing for as long as a server may be silent.
 type body struct {
-	s *Store
+	link *link
 	io.ReadCloser
 	alive   *time.Timer // calls release; armed during a read
 	release func()
@@ -153,9 +153,9 @@ func (b *body) Read(p []byte) (n int, err error) {
 	case err == nil, errors.Is(err, io.EOF):
 		return n, err
 	case !inTime:
-		err = b.s.noAnswer(silence)
+		err = b.link.noAnswer(silence)
 	}
-	return n, b.s.unavailable(err)
+	return n, b.link.unavailable(err)
 }
 
 func (b *body) Close() error {

@@ -73,14 +73,14 @@ func (s *Store) readEvents(ctx context.Context, opened func(), to chan<- queue.E
 }
 
 // refused returns the error of an answer that is not a stream.
-func (s *Store) refused(res *http.Response) error {
+func (l *link) refused(res *http.Response) error {
 	const enough = 64 << 10
 	body, err := io.ReadAll(io.LimitReader(res.Body, enough))
 	if err != nil {
-		return s.unavailable(err)
+		return l.unavailable(err)
 	}
-	if err := s.decode(&answer{status: res.StatusCode, header: res.Header, body: body}, &struct{}{}); err != nil {
+	if err := l.decode(&answer{status: res.StatusCode, header: res.Header, body: body}, &struct{}{}); err != nil {
 		return err
 	}
-	return s.unavailable(errors.New("it answers no stream"))
+	return l.unavailable(errors.New("it answers no stream"))
 }
