@@ -388,3 +388,45 @@ func TestE4_FileChangesInBrowser(t *testing.T) {
 	b.is("a.bin", "cancelled")
 	s.received()
 }
+
+// Sizes have three digits and a unit, also just below the next unit.
+func TestE1_SizesInBrowser(t *testing.T) {
+	s := serve(t, fast, browser.Config{})
+	b := s.open(1280)
+	for size, want := range map[int]string{999: "999 B", 999_499: "999 kB", 999_500: "1.00 MB"} {
+		name := fmt.Sprint(size)
+		b.add(s.file(name, size))
+		b.is(name, "succeeded")
+		if got := b.text(name, ".facts"); got != want {
+			t.Errorf("%d bytes are %q, want %q", size, got, want)
+		}
+	}
+}
+
+// The focus stays in a row whose button goes, and moves to the next row from one that goes.
+func TestE2_FocusInBrowser(t *testing.T) {
+	s := serve(t, still, browser.Config{})
+	b := s.open(1280)
+	b.slots(1)
+	focused := func(name, order string) {
+		t.Helper()
+		b.await(fmt.Sprintf("the focus on %s of %s", order, name), fmt.Sprintf(
+			`document.activeElement === %s.querySelector("[data-order=%s]")`, rowOf(name), order))
+	}
+	b.add(s.file("a", megabyte))
+	b.is("a", "running")
+	b.add(s.file("b", megabyte))
+	b.is("b", "waiting")
+	b.press("b", "pause")
+	b.is("b", "paused")
+	b.do(rowOf("a") + `.querySelector("[data-order=pause]").focus()`)
+	s.rate.SetRate(fast)
+	b.is("a", "succeeded")
+	focused("a", "forget")
+	b.run(chromedp.KeyEvent(kb.Enter))
+	focused("b", "resume")
+	b.press("b", "cancel")
+	b.do(rowOf("b") + `.querySelector("[data-order=forget]").focus()`)
+	b.run(chromedp.KeyEvent(kb.Enter))
+	b.await("the focus on the files", `document.activeElement.id === "files"`)
+}

@@ -21,20 +21,30 @@ function headers() {
 
 scheduler.addEventListener('change', ({ detail }) => {
   changed.add(detail);
+  showSoon();
+});
+
+scheduler.addEventListener('forget', ({ detail }) => {
+  const item = rows.get(detail)?.item;
+  rows.delete(detail);
+  changed.delete(detail);
+  const next = item?.contains(document.activeElement) && (item.nextElementSibling ?? item.previousElementSibling ?? list);
+  item?.remove();
+  if (next) {
+    (firstButton(next) ?? $('files')).focus();
+  }
+  showSoon();
+});
+
+scheduler.addEventListener('unauthorized', () => signIn('The server does not accept this token.'));
+
+// showSoon shows in the next frame what has changed, however much that is.
+function showSoon() {
   if (!framed) {
     framed = true;
     requestAnimationFrame(show);
   }
-});
-
-scheduler.addEventListener('forget', ({ detail }) => {
-  rows.get(detail)?.item.remove();
-  rows.delete(detail);
-  changed.delete(detail);
-  showSummary();
-});
-
-scheduler.addEventListener('unauthorized', () => signIn('The server does not accept this token.'));
+}
 
 function show() {
   framed = false;
@@ -66,7 +76,7 @@ function newRow(t) {
     b.setAttribute('aria-label', `${b.textContent} ${t.name}`);
     b.addEventListener('click', () => {
       scheduler[b.dataset.order](t);
-      keepFocus(t, row, b);
+      showRow(t, row);
     });
   }
   find('.choose input').setAttribute('aria-label', `Choose ${t.name} again`);
@@ -83,8 +93,10 @@ function newRow(t) {
   return row;
 }
 
-// showRow writes what has changed only: an unchanged text or attribute costs no layout.
+// showRow writes what has changed only: an unchanged text or attribute costs no layout. If that hides what
+// has the focus, the focus moves to the first button of the row.
 function showRow(t, row) {
+  const focused = row.item.contains(document.activeElement) ? document.activeElement : null;
   const before = row.item.dataset.state;
   set(row.item.dataset, 'state', t.state);
   set(row.state, 'textContent', stateText(t));
@@ -103,6 +115,9 @@ function showRow(t, row) {
   }
   set(row.choose, 'hidden', !t.needsFile);
   set(row.select.parentElement, 'hidden', allowed.forget); // of no use to what has ended
+  if (focused?.closest('[hidden]')) {
+    firstButton(row.item)?.focus();
+  }
   const chunk = t.state === 'succeeded' ? 0 : Math.min(t.chunkSize, t.size - t.accepted);
   const chunks = t.chunks();
   row.done.style.width = percent(t.accepted, t);
@@ -124,15 +139,7 @@ function set(target, name, value) {
 const share = (bytes, t) => (t.state === 'succeeded' ? 100 : t.size === 0 ? 0 : (100 * bytes) / t.size);
 const percent = (bytes, t) => `${share(bytes, t)}%`;
 
-// keepFocus shows an order that a button gave. If the button has gone, the focus moves to the
-// first button of the row.
-function keepFocus(t, row, button) {
-  const focused = document.activeElement === button;
-  showRow(t, row);
-  if (focused && button.hidden) {
-    row.buttons.find((b) => !b.hidden)?.focus();
-  }
-}
+const firstButton = (element) => element.querySelector('button:not([hidden])');
 
 function stateText(t) {
   if (t.needsFile) {
@@ -185,7 +192,7 @@ function join(facts) {
 function bytes(n) {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let i = 0;
-  while (n >= 1000 && i < units.length - 1) {
+  while (n >= 999.5 && i < units.length - 1) { // which three digits round to 1000
     n /= 1000;
     i++;
   }
