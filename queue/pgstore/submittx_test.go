@@ -61,7 +61,7 @@ func awaits(t *testing.T, s queue.Store, ids []queue.ID, n int) []queue.Task {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	for {
-		found, err := s.Find(ctx, queue.Filter{IDs: ids}, queue.Page{Limit: len(ids)})
+		found, err := s.Find(ctx, queue.Filter{IDs: ids}, queue.Page{Limit: len(ids), Durable: true})
 		if err == nil && len(found) == n {
 			return found
 		}
