@@ -161,7 +161,8 @@ func TestC6_UnreadableLimitsOfAKey(t *testing.T) {
 	if err := r.Apply([]machine.Change{{Key: "lmail\x00key", Value: []byte("{")}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := machine.Open(r, machine.Config{}); err == nil || !strings.Contains(err.Error(), `"mail\x00key"`) {
-		t.Errorf("error %v, want one that names the row", err)
+	if _, err := machine.Open(r, machine.Config{}); err == nil ||
+		!strings.Contains(err.Error(), `key "key" of queue "mail"`) {
+		t.Errorf("error %v, want one that names key and queue", err)
 	}
 }
