@@ -24,10 +24,19 @@ func (s *session) expireUntil(ctx context.Context) {
 	}
 }
 
+// catchUp is how late a timer is if this process was stopped, or its machine paused, and how
+// long what ends leases is postponed then. The heartbeats were as late, and are sent meanwhile:
+// the store extends each lease of this process whose task it has not given to another.
+const catchUp = time.Second
+
 // expire ends the handlers of expired leases, and returns when the next lease may expire.
 func (s *session) expire(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.postponed = !s.postponed && now.Sub(s.first) >= catchUp; s.postponed {
+		s.first = now.Add(catchUp)
+		return s.first
+	}
 	s.first = now.Add(s.q.cfg.Lease)
 	for _, a := range s.runs {
 		switch {

@@ -12,16 +12,22 @@ const maintainMax = 1000
 
 // maintainUntil calls Maintain until ctx ends: at the time that the last call returned,
 // when this process has submitted a task that is due earlier, and at least every
-// Config.Poll, for the tasks of other processes. At its end it wakes another call of Run,
-// which may not know of the task that is due next.
+// Config.Poll, for the tasks of other processes. A call that is late by catchUp is postponed once
+// by that. At its end it wakes another call of Run, which may not know of the task that is due
+// next.
 func (s *session) maintainUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
-	var due time.Time
+	due, postponed := s.q.clock.Now(), false
 	defer func() { s.q.dueAt(s.q.clock.Now()) }()
 	for ctx.Err() == nil { // even if another event came together with its end
-		wait := due.Sub(s.q.clock.Now())
+		now := s.q.clock.Now()
+		wait := due.Sub(now)
 		if wait <= 0 { // a timer must not be set to 0: see soonest
+			if postponed = !postponed && -wait >= catchUp; postponed {
+				due = now.Add(catchUp)
+				continue
+			}
 			taken(s.q.soon) // Maintain returns when that task is due
 			due = s.maintain(ctx)
 			continue
@@ -30,6 +36,9 @@ func (s *session) maintainUntil(ctx context.Context) {
 		select {
 		case <-wake.C:
 		case at := <-s.q.soon:
+			if now := s.q.clock.Now(); at.Before(now) {
+				at = now
+			}
 			if at.Before(due) {
 				due = at
 			}

@@ -34,11 +34,12 @@ type session struct {
 	sooner  chan struct{}   // signals a lease that ends before the watchdog would look
 	slow    slowdown        // of the claims
 
-	mu    sync.Mutex
-	first time.Time            // when the watchdog looks next
-	runs  map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
-	last  lastEnd              // of the leases that the store has settled
-	fewer chan struct{}        // signals that runs has lost an attempt
+	mu        sync.Mutex
+	first     time.Time            // when the watchdog looks next
+	postponed bool                 // it was so late that it did not look, see catchUp
+	runs      map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
+	last      lastEnd              // of the leases that the store has settled
+	fewer     chan struct{}        // signals that runs has lost an attempt
 }
 
 // lastEnd is the end of a lease, and when the store acknowledged it.

@@ -34,6 +34,7 @@ const (
 	doWork         = "work"
 	doRunQueue     = "run a queue"
 	doRunBeside    = "run tasks beside each other"
+	doStop         = "be stopped"
 )
 
 func TestMain(m *testing.M) {
@@ -53,6 +54,8 @@ func TestMain(m *testing.M) {
 		runQueue(dir, 1)
 	case doRunBeside:
 		runQueue(dir, beside+2)
+	case doStop:
+		runStopped(dir)
 	default:
 		syscall.Umask(0o022) // stores refuse directories that a group may write to
 		os.Exit(m.Run())
