@@ -14,4 +14,4 @@ fi
 	tr ' ' '\n' <<<"$single"
 	git grep -lE 'AllocsPerRun|runtime\.MemStats|^//go:build .*!race' -- '*_test.go' ':!bench' ':!tools' |
 		xargs -n1 dirname | sed 's|^|./|'
-} | sort -u
+} | sort -ur # so that shm/internal/pool, which takes minutes on one processor, is not the last
