@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/stintgo/stint/csync"
@@ -155,6 +157,12 @@ func refusal(err error) error {
 	}
 	if errors.Is(err, queue.ErrTooLarge) {
 		return err
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Type == reflect.TypeFor[[]byte]() {
+		err = fmt.Errorf("%s is bytes, a string in base64, and not %s", t.Field, t.Value)
+	}
+	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		err = fmt.Errorf("bytes are a string in base64: %w", err)
 	}
 	return fmt.Errorf("%w: the body of the call: %w", queue.ErrInvalid, err)
 }

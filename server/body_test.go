@@ -67,6 +67,25 @@ func worstBodies() map[string][]string {
 	}
 }
 
+// A body with bytes that are not in base64 is refused with what they have to be.
+func TestC4_BytesThatAreNotInBase64(t *testing.T) {
+	s := server.New(memstore.New(memstore.Config{}), server.Config{})
+	for payload, want := range map[string]string{
+		`{"to":"a@b.c"}`: "payload is bytes, a string in base64, and not object",
+		`"hello!"`:       "bytes are a string in base64: illegal base64 data at input byte 5",
+	} {
+		r := httptest.NewRequest(http.MethodPost, wire.Submit, strings.NewReader(`{"tasks":[{"payload":`+payload+`}]}`))
+		r.Host = "localhost"
+		r.Header.Set(wire.Client, "test")
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("payload %s is answered %d %s, want 400 and %q", payload, w.Code, w.Body, want)
+		}
+	}
+}
+
 // TestC6_WorstBodies: decoding and refusing any body takes a small multiple of the
 // documented memory, most of it garbage at once.
 func TestC6_WorstBodies(t *testing.T) {
