@@ -45,7 +45,7 @@ func TestSignals_FirstIsPassedOn(t *testing.T) {
 			if status := finish(t, cmd); status != 128+int(sig) {
 				t.Errorf("exit status %d, want %d", status, 128+int(sig))
 			}
-			result{stdout.String(), stderr.String(), 0}.want(t, "saved\n", "1 jobs done, 2 read and not done; --resume", 0)
+			result{stdout.String(), stderr.String(), 0}.want(t, "saved\n", "1 job done, 2 read and not done; --resume", 0)
 			if got := logged(t, filepath.Join(cmd.Dir, "log")); len(got) != 1 || got[1] != 1 {
 				t.Errorf("job log has %v, want job 1", got)
 			}

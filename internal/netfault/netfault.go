@@ -84,7 +84,8 @@ func (p *Proxy) Retarget(target string) {
 	p.target = target
 }
 
-// Passed returns how many bytes have been written to the server, over all connections.
+// Passed returns how many bytes have been written to the server, or are being written, over all
+// connections: all that an answer refers to.
 func (p *Proxy) Passed() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,12 +99,18 @@ func (p *Proxy) StallAfter(n int64) <-chan struct{} {
 	defer p.mu.Unlock()
 	a := alarm{at: p.passed + n, c: make(chan struct{})}
 	p.alarms = append(p.alarms, a)
-	p.countLocked(0)
+	p.alarmLocked()
 	return a.c
 }
 
-func (p *Proxy) countLocked(n int) {
+func (p *Proxy) count(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.passed += int64(n)
+}
+
+// alarmLocked signals that bytes have been counted and written.
+func (p *Proxy) alarmLocked() {
 	p.alarms = slices.DeleteFunc(p.alarms, func(a alarm) bool {
 		due := p.passed >= a.at
 		if due {
@@ -241,10 +248,15 @@ func (p *Proxy) write(l *link, to net.Conn, b []byte) bool {
 		if len(piece) > 0 && !pause(l.broken, f.Delay) {
 			return false
 		}
+		toServer := to == l.ends[1]
+		if toServer {
+			p.count(len(piece)) // before the server can answer
+		}
 		n, err := to.Write(piece)
-		if to == l.ends[1] {
+		if toServer {
+			p.count(n - len(piece))
 			p.mu.Lock()
-			p.countLocked(n)
+			p.alarmLocked()
 			p.mu.Unlock()
 		}
 		if err != nil {
