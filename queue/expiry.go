@@ -10,7 +10,9 @@ import (
 // which may hang. One timer serves all tasks, because a timer for each would be a large
 // part of the cost of a small task.
 func (s *session) expireUntil(ctx context.Context) {
-	wake := time.NewTimer(s.q.cfg.Lease)
+	s.mu.Lock()
+	wake := time.NewTimer(max(s.first.Sub(s.q.clock.Now()), atLeast))
+	s.mu.Unlock()
 	defer wake.Stop()
 	for {
 		select {
@@ -53,6 +55,9 @@ func (s *session) expire(now time.Time) time.Time {
 func (s *session) expect(a *Attempt) {
 	if a.until.Before(s.first) { // otherwise the next look is early enough
 		s.first = a.until
+		if now := s.q.clock.Now(); s.first.Before(now) { // the answer came late, and this process is not
+			s.first = now
+		}
 		signal(s.sooner)
 	}
 }
