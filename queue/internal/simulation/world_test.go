@@ -126,6 +126,11 @@ func (w *world) openStore() {
 	w.epoch++
 	w.drive = &drive{disk: w.disk}
 	m, err := machine.Open(w.drive, machine.Config{Epoch: w.epoch, Leases: w.drive})
+	if errors.Is(err, errDisk) { // a fault that no batch had met before; it is met once
+		w.log("the store does not open at first: %v", err)
+		w.openStore()
+		return
+	}
 	if err != nil {
 		w.fail(fmt.Errorf("the store does not open: %w", err))
 		return
