@@ -36,7 +36,7 @@ func (s *session) maintainUntil(ctx context.Context) {
 		select {
 		case <-wake.C:
 		case at := <-s.q.soon:
-			if now := s.q.clock.Now(); at.Before(now) {
+			if now := s.q.clock.Now(); at.Before(now) { // the task is late, and this process is not
 				at = now
 			}
 			if at.Before(due) {

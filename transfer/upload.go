@@ -55,7 +55,7 @@ type Upload struct {
 	// not at all.
 	ChunkSize int64 `json:"chunk_size,omitempty"`
 	// Lanes is the number of parts of the file that are sent at once, from 1 to [MaxLanes];
-	// 0 is 1. It is 1 at a server without the extension concatenation.
+	// 0 means 1. It is 1 at a server without the extension concatenation.
 	Lanes int `json:"lanes,omitempty"`
 	// Verify sends the SHA-256 of the whole file with the metadata key sha256, in
 	// hexadecimal digits, so that the server can refuse a file that is not the same. The

@@ -50,7 +50,7 @@ type Reading struct {
 type Values map[string]float64
 
 // Loop does its operation n times and returns how many it saw done. When its
-// stage does not count (see [Stage.Counting]) it may answer n.
+// stage does not count (see [Stage.Counting]) it may return n.
 type Loop func(n int) int
 
 // Subject is one way to do the work of a case. Exactly one of Loop and Probe

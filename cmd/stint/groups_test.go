@@ -63,20 +63,13 @@ func TestC11_ServersWithGroups(t *testing.T) {
 // why it does not answer.
 func TestC11_ListsWithoutAGroup(t *testing.T) {
 	t.Parallel()
-	if err := dbserver.NeedRedis(); err != nil {
-		t.Fatal(err)
-	}
-	address, stop, err := dbserver.Redis(t.TempDir(), dbserver.Always)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	all := redis(t)
 	mail, err := dbserver.RunRedis(t.TempDir(), dbserver.Always)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(mail.Stop)
-	s := serve(t, "--store", "redis://"+address, "--group", "mail=news", "--group-store", "mail="+mail.DSN,
+	s := serve(t, "--store", all, "--group", "mail=news", "--group-store", "mail="+mail.DSN,
 		"--queue", "default", "--queue", "news")
 	id, news := s.submit("true"), s.submit("--queue", "news", "true")
 	for _, name := range []string{"default", "news"} {

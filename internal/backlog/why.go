@@ -161,7 +161,7 @@ func aheadInFIFO[T any](e *Entry[T]) int {
 	return min(q.inFIFO(e.ticket), q.fifo()-1)
 }
 
-// olderThan estimates how many entries of l came before a ticket.
+// olderThan estimates how many entries of the queue came before a ticket.
 func (q *queue[T]) olderThan(ticket uint64) int {
 	n := q.inFIFO(ticket)
 	if q.aged != nil {

@@ -122,10 +122,10 @@ type Config struct {
 	// Route is a host:port that all nodes reach, usually that of the database; see Listen.
 	// "" is this host.
 	Route string
-	// Patience is about how long a call waits while no node can answer; 0 is 20 s. Then its
+	// Patience is about how long a call waits while no node can answer; 0 means 20 s. Then its
 	// error wraps [queue.ErrUnavailable]. The end of the call's context ends it in any case.
 	Patience time.Duration
-	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
+	// WatchBuffer is the number of events that a watcher may be behind; 0 means 1024.
 	WatchBuffer int
 	// Handler answers the requests of [Peer.RoundTrip] of other nodes, whether this node leads
 	// or not; nil answers none. Only nodes of the cluster reach it.

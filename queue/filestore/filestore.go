@@ -40,10 +40,10 @@ import (
 
 // Config has the limits of a store. The zero value is a good default.
 type Config struct {
-	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
+	MaxPayload    int // bytes; 0 means 1 MiB, also for the next two
 	MaxResult     int
 	MaxCheckpoint int
-	WatchBuffer   int // the number of events that a watcher may be behind; 0 is 1024
+	WatchBuffer   int // the number of events that a watcher may be behind; 0 means 1024
 
 	// MinFree is the free space of the disk, in bytes, below which tasks are refused; 0
 	// means 128 MiB, by which the files of the store may grow while no task is accepted.

@@ -20,10 +20,10 @@ var _ queue.Store = Store{}
 
 // Config has the limits of a store. The zero value is a good default.
 type Config struct {
-	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
+	MaxPayload    int // bytes; 0 means 1 MiB, also for the next two
 	MaxResult     int
 	MaxCheckpoint int
-	WatchBuffer   int // the number of events that a watcher may be behind; 0 is 1024
+	WatchBuffer   int // the number of events that a watcher may be behind; 0 means 1024
 }
 
 // New returns an empty store. It starts no goroutine, and needs no Close. It panics if a

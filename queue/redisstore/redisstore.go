@@ -28,20 +28,20 @@ type Config struct {
 	// a process that can read the database can read the tasks as well.
 	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
-	// closed the store; 0 is 2 s. A process that cannot reach the server for that time may
+	// closed the store; 0 means 2 s. A process that cannot reach the server for that time may
 	// be replaced. It is at least 100 ms.
 	Lease time.Duration
-	// Patience is how long Open tries to reach the server; 0 is 5 s.
+	// Patience is how long Open tries to reach the server; 0 means 5 s.
 	Patience time.Duration
 	// Replicas is the number of replicas that must have received a change before a call is
 	// answered: see WAIT in the package documentation. While there are fewer, the store
 	// accepts no changes. 0 does not wait for replicas.
 	Replicas int
 
-	MaxPayload    int // bytes; 0 is 1 MiB, also for the next two
+	MaxPayload    int // bytes; 0 means 1 MiB, also for the next two
 	MaxResult     int
 	MaxCheckpoint int
-	WatchBuffer   int // the number of events that a watcher may be behind; 0 is 1024
+	WatchBuffer   int // the number of events that a watcher may be behind; 0 means 1024
 
 	// Logger receives errors that no call returns; nil discards them. An error that
 	// repeats is logged once, and then once a minute with the number of repetitions.

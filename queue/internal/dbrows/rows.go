@@ -18,8 +18,8 @@ import (
 type Config struct {
 	Server   string        // names the server and the rows in messages, without a password
 	Leader   queue.Leader  // this process, for others that want to lead: Name and Contact
-	Lease    time.Duration // of the leader; 0 is 2 s
-	Patience time.Duration // how long Open tries to reach the server; 0 is 5 s
+	Lease    time.Duration // of the leader; 0 means 2 s
+	Patience time.Duration // how long Open tries to reach the server; 0 means 5 s
 	Logger   *slog.Logger  // receives errors that no call returns; nil discards them
 }
 

@@ -10,9 +10,9 @@ import (
 
 // Config is the configuration of a machine. The zero value is a good default.
 type Config struct {
-	// MaxPayload, MaxResult and MaxCheckpoint are limits in bytes; 0 is 1 MiB.
+	// MaxPayload, MaxResult and MaxCheckpoint are limits in bytes; 0 means 1 MiB.
 	MaxPayload, MaxResult, MaxCheckpoint int
-	// WatchBuffer is the number of events that a watcher may be behind; 0 is 1024.
+	// WatchBuffer is the number of events that a watcher may be behind; 0 means 1024.
 	WatchBuffer int
 	// Epoch must be larger than those of earlier machines on the same rows, and below 2²⁴.
 	// Tokens and ages begin with it, so that they grow from machine to machine.

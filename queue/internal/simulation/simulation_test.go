@@ -57,7 +57,9 @@ func tail(history string, lines int) string {
 // failedBefore are seeds with which a simulation has failed:
 //   - 13135182254516911978: the workers were stopped while a submit was being repeated.
 //   - 15170363060474020465: a hook and a schedule looked up the same task at the same time.
-var failedBefore = []uint64{13135182254516911978, 15170363060474020465}
+//   - 252: the answer to a claim came when its lease was over, as if the process had been stopped.
+//   - 1118: the disk failed with the first batch of Open.
+var failedBefore = []uint64{13135182254516911978, 15170363060474020465, 252, 1118}
 
 // TestC6_Simulation runs a queue with all faults and changes that the scenario knows, by
 // seeds.

@@ -14,7 +14,7 @@ type Source struct {
 	Lists     []input.Group
 	File      *os.File
 	Separator byte           // ends a record of File
-	Max       int            // inputs per job; 0 is 1
+	Max       int            // inputs per job; 0 means 1
 	Splitter  input.Splitter // cuts an input into fields
 }
 
