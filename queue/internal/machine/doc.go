@@ -21,7 +21,7 @@
 // be written in transactions beside the machine, in inbox.go and outcomes.go. Each part
 // that they use is a type in a file of its own, with its own state and pointers to other
 // parts. A part uses only
-// parts that come before it in wire.go, except for the two functions that wire.go names.
+// parts that come before it in parts.go, except for the two functions that parts.go names.
 // There is one lock, in steps: unless its comment says otherwise, the caller of a part's
 // method holds the lock, and the method takes none.
 //
@@ -32,7 +32,7 @@
 //   - calls_admin.go: Command, Configure, PauseQueue, Settings, Schedules, Reschedule
 //   - calls_read.go: Find, Explain, Stats, Watch
 //   - validate.go: checks of arguments, and the limits of the fields of a task
-//   - wire.go: which part uses which
+//   - parts.go: the parts, and which part uses which
 //   - steps.go: the lock, the begin and the end of a step, and the goroutine drain
 //   - clock.go: the time of the present step
 //   - corrector.go: moves the clock; the first call corrects times that are later, and dates lost leases

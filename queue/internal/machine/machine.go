@@ -44,52 +44,10 @@ type Config struct {
 // Machine is a [queue.Store]. Its methods are the calls of the store, in calls_work.go,
 // calls_admin.go and calls_read.go, and those for transactions of callers, in inbox.go and
 // outcomes.go. A call checks its arguments, takes the lock for a step, has a part decide,
-// and waits until the step is durable. A Machine is safe for concurrent use;
-// everything but cfg, journal and steps is used with the lock of steps held.
+// and waits until the step is durable. A Machine is safe for concurrent use.
 type Machine struct {
-	cfg     Config
-	steps   steps // the lock
-	journal *journal.Journal
-
-	// State.
-	clock        clock
-	counters     counters
-	tasks        *tasks
-	keyTotals    keyTotals
-	watchers     watchers
-	queues       queueSet
-	workerSet    workerSet
-	leaseLog     leaseLog
-	rows         taskRows
-	prefetch     prefetch
-	uniqueNames  uniqueNames
-	fingerprints fingerprints
-	scheduleSet  scheduleSet
-	total        total
-	slots        slots
-	keyRates     keyRates
-	savedRates   savedRates
-	scans        scans
-	cascades     cascades
-	deps         dependencies
-	states       stateIndex
-	settings     settingSet
-
-	// Queries.
-	views   views
-	finder  finder
-	reasons reasons
-	counts  counts
-
-	// Changes of tasks.
-	transitions transitions
-	holds       holds
-	attempts    attempts
-	submissions submissions
-	claims      claimer
-	commands    commands
-	maintainer  maintainer
-	corrector   corrector
+	parts // guarded by the lock of steps
+	steps steps
 }
 
 var _ queue.Store = (*Machine)(nil)
@@ -100,16 +58,20 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
-	m := &Machine{
+	m := &Machine{parts: parts{
 		cfg:      cfg.withDefaults(),
 		journal:  journal.New(rows, cfg.Keep),
 		tasks:    newTasks(),
 		counters: newCounters(epoch),
-	}
+	}}
 	m.cfg.Epoch = epoch
 	m.wire()
+	m.steps = steps{
+		cascades: &m.cascades, cfg: &m.cfg, corrector: &m.corrector, journal: m.journal, keyRates: &m.keyRates,
+		leaseLog: &m.leaseLog, scans: &m.scans,
+	}
 	for _, load := range []func() error{
-		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.newLoader().load, m.fingerprints.load,
+		m.settings.load, m.scheduleSet.load, m.uniqueNames.load, m.cascades.load, m.loader().load, m.fingerprints.load,
 		m.savedRates.load,
 	} {
 		if err := load(); err != nil {
