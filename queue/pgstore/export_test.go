@@ -64,8 +64,8 @@ func Fence(ctx context.Context, s *Store, id queue.ID, token queue.Token) error 
 
 // LookAccepts makes a look for outcomes of transactions, and reports whether it has accepted one.
 func LookAccepts(ctx context.Context, s *Store) bool {
-	b := inbox{machine: s.Machine, now: s.Now, log: s.log}
-	b.outcomes(ctx)
+	b := inbox{outcomes: s.outcomes, now: s.Now, log: s.log}
+	b.settle(ctx)
 	return b.useful
 }
 

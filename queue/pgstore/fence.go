@@ -97,7 +97,7 @@ func (s *Store) resolve(
 	slices.Sort(outcomes)
 	settled = make(map[string]bool, len(outcomes))
 	for len(outcomes) > 0 {
-		answers, err := s.AcceptOutcomes(ctx, now, outcomes)
+		answers, err := s.outcomes.Accept(ctx, now, outcomes)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -112,7 +112,7 @@ func (s *Store) resolve(
 		}
 		outcomes = outcomes[len(answers):]
 	}
-	return settled, len(keys) - len(rows), s.Fenced(ctx, fenced)
+	return settled, len(keys) - len(rows), s.outcomes.RecordFences(ctx, fenced)
 }
 
 // Settle is as [queue.Store] says. If the handler has settled the attempt in a transaction and
@@ -121,7 +121,7 @@ func (s *Store) resolve(
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	var inTx []machine.Lease
 	for i := range outcomes {
-		if l := (machine.Lease{ID: outcomes[i].ID, Token: outcomes[i].Token}); outcomes[i].InTx && s.Runs(l) {
+		if l := (machine.Lease{ID: outcomes[i].ID, Token: outcomes[i].Token}); outcomes[i].InTx && s.outcomes.Runs(l) {
 			inTx = append(inTx, l)
 		}
 	}
@@ -136,7 +136,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	var places []int // of others in outcomes
 	for i := range outcomes {
 		l := machine.Lease{ID: outcomes[i].ID, Token: outcomes[i].Token}
-		isOpen := open > 0 && outcomes[i].InTx && s.Runs(l)
+		isOpen := open > 0 && outcomes[i].InTx && s.outcomes.Runs(l)
 		if !isOpen && !settled[machine.OutcomeKey(l)] {
 			others, places = append(others, outcomes[i]), append(places, i)
 		}
@@ -161,10 +161,10 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 // Maintain is as [queue.Store] says. A lease of an attempt that a transaction is settling does
 // not end before that transaction does.
 func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
-	if over := s.Lapsing(now, fenceMost); len(over) > 0 {
-		if _, _, err := s.resolve(ctx, now, over, fenceWait); err != nil {
+	if expired := s.outcomes.Expired(now, fenceMost); len(expired) > 0 {
+		if _, _, err := s.resolve(ctx, now, expired, fenceWait); err != nil {
 			s.log.Warn("leases that are over go on for a second: it is not known whether a transaction has settled them",
-				slog.Int("leases", len(over)), slog.Any("error", err))
+				slog.Int("leases", len(expired)), slog.Any("error", err))
 		}
 	}
 	return s.Machine.Maintain(ctx, now, limit)

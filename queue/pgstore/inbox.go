@@ -28,13 +28,14 @@ const (
 // inbox accepts tasks and outcomes of transactions until ctx ends. Its fields are used by one
 // goroutine.
 type inbox struct {
-	machine *machine.Machine
-	now     func() time.Time // by the clock of the database
-	log     *slog.Logger
-	check   func(queueName string) error // why a queue takes no tasks here; nil if it does
-	refused map[string]time.Time         // when to try again, by key
-	waiting map[string]string            // the full queues that submissions wait for, by key
-	useful  bool                         // the present look has accepted something
+	submissions *machine.TxSubmissions
+	outcomes    *machine.TxOutcomes
+	now         func() time.Time // by the clock of the database
+	log         *slog.Logger
+	check       func(queueName string) error // why a queue takes no tasks here; nil if it does
+	refused     map[string]time.Time         // when to try again, by key
+	waiting     map[string]string            // the full queues that submissions wait for, by key
+	useful      bool                         // the present look has accepted something
 }
 
 func (b *inbox) run(ctx context.Context) {
@@ -48,8 +49,8 @@ func (b *inbox) run(ctx context.Context) {
 		}
 		began := clock.Now()
 		b.useful = false
-		b.outcomes(ctx)
-		b.submissions(ctx)
+		b.settle(ctx)
+		b.submit(ctx)
 		next.Reset(b.pause(clock.Now().Sub(began)))
 	}
 }
@@ -64,13 +65,13 @@ func (b *inbox) pause(took time.Duration) time.Duration {
 	return max(inboxEvery, inboxShare*took)
 }
 
-// outcomes settles the attempts whose outcomes have been committed.
-func (b *inbox) outcomes(ctx context.Context) {
+// settle settles the attempts whose outcomes have been committed.
+func (b *inbox) settle(ctx context.Context) {
 	for after := ""; ; {
-		keys, err := b.machine.Outcomes(after, inboxPage)
+		keys, err := b.outcomes.Keys(after, inboxPage)
 		for rest := keys; err == nil && len(rest) > 0; {
 			var answers []error
-			answers, err = b.machine.AcceptOutcomes(ctx, b.now(), rest)
+			answers, err = b.outcomes.Accept(ctx, b.now(), rest)
 			for i, answer := range answers {
 				b.useful = b.useful || err == nil && answer == nil
 				accepted(b.log, answer, rest[i])
@@ -92,14 +93,14 @@ func accepted(log *slog.Logger, err error, key string) {
 	}
 }
 
-// submissions accepts tasks. It looks at all submissions, because any number of the first ones
+// submit accepts tasks. It looks at all submissions, because any number of the first ones
 // may wait for room in a full queue. For each full queue it tries the oldest waiting submission,
 // and the later ones if the oldest was accepted.
-func (b *inbox) submissions(ctx context.Context) {
+func (b *inbox) submit(ctx context.Context) {
 	present, after := make(map[string]bool), ""
 	full, tried := make(map[string]bool), make(map[string]bool) // by queue
 	for {
-		keys, err := b.machine.Inbox(after, inboxPage)
+		keys, err := b.submissions.Keys(after, inboxPage)
 		if err != nil {
 			return // the rows log what fails
 		}
@@ -134,7 +135,7 @@ func (b *inbox) submissions(ctx context.Context) {
 // an answer for each submission.
 func (b *inbox) accept(ctx context.Context, keys []string, full map[string]bool) bool {
 	for len(keys) > 0 {
-		answers, err := b.machine.AcceptSubmissions(ctx, b.now(), keys, full, b.check)
+		answers, err := b.submissions.Accept(ctx, b.now(), keys, full, b.check)
 		if err != nil {
 			return false // the rows log what fails
 		}

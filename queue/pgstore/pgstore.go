@@ -101,6 +101,7 @@ type Store struct {
 	db   *rows
 	log  *slog.Logger
 
+	outcomes  *machine.TxOutcomes
 	stopInbox context.CancelFunc
 	inbox     sync.WaitGroup
 }
@@ -156,11 +157,11 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
 	}
 	r.Opened()
-	s := &Store{Machine: m, rows: r, db: db, log: log}
+	s := &Store{Machine: m, rows: r, db: db, log: log, outcomes: machine.NewTxOutcomes(m)}
 	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopInbox = stopInbox
 	b := inbox{
-		machine: m, now: r.Now, log: log, check: router.CheckOf(ctx),
+		submissions: machine.NewTxSubmissions(m), outcomes: s.outcomes, now: r.Now, log: log, check: router.CheckOf(ctx),
 		refused: make(map[string]time.Time), waiting: make(map[string]string),
 	}
 	s.inbox.Go(func() { b.run(life) })

@@ -70,7 +70,7 @@ func submission(cfg Config, tasks []queue.NewTask) (statement string, key, value
 		return "", nil, nil, err
 	}
 	schema := pgx.Identifier{cfg.withDefaults().Schema}.Sanitize()
-	text, value, err := machine.InboxRow(tasks, cfg.MaxPayload)
+	text, value, err := machine.SubmissionRow(tasks, cfg.MaxPayload)
 	return strings.ReplaceAll(`insert into $schema.rows (key, value) select $1::bytea, $2::bytea
 		where not exists (select from $schema.rows where key = '`+machine.MoveKey+`')`, "$schema", schema),
 		[]byte(text), value, err

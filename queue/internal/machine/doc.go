@@ -17,13 +17,12 @@
 //
 // # Parts
 //
-// [Machine] has the calls of the store, and a few for stores whose tasks and outcomes can
-// be written in transactions beside the machine, in inbox.go and outcomes.go. Each part
-// that they use is a type in a file of its own, with its own state and pointers to other
-// parts. A part uses only
-// parts that come before it in parts.go, except for the two functions that parts.go names.
-// There is one lock, in steps: unless its comment says otherwise, the caller of a part's
-// method holds the lock, and the method takes none.
+// [Machine] has the calls of the store. [TxSubmissions] and [TxOutcomes] are for a store to
+// which transactions of callers write tasks and outcomes beside the machine. Each part
+// that the three use is a type in a file of its own, with its own state and pointers to other
+// parts. A part uses only parts that come before it in parts.go, except for the two functions
+// that parts.go names. There is one lock, in steps: unless its comment says otherwise, the
+// caller of a part's method holds the lock, and the method takes none.
 //
 // Calls and steps:
 //
@@ -89,8 +88,8 @@
 //   - transitions.go: moves a task from state to state, in its row and in memory
 //   - holds.go: holds, releases or cancels tasks that wait for others; repairs tasks in quarantine
 //   - submissions.go: Submit: duplicates, unique names, the limit of pending tasks
-//   - inbox.go: tasks that transactions of callers have written beside the machine
-//   - outcomes.go: outcomes of attempts that transactions of callers have written
+//   - txsubmissions.go: TxSubmissions, tasks that transactions of callers have written beside the machine
+//   - txoutcomes.go: TxOutcomes, outcomes of attempts that such transactions have written, and fences against them
 //   - claimer.go: Claim, and the undo of starts that were not recorded
 //   - attempts.go: heartbeats, orders, outcomes, lost leases
 //   - commands.go: the commands of operators

@@ -35,16 +35,16 @@ type Config struct {
 	// because its row cannot be read. It may be nil.
 	Damaged func(queue.ID, error)
 	// Fence says that transactions of callers settle attempts: Maintain ends no remote lease
-	// that has no fence. See Lapsing.
+	// that has no fence. See [TxOutcomes].
 	Fence bool
 	// Leases stores the lease log; nil if the rows are never opened again.
 	Leases LeaseStorage
 }
 
 // Machine is a [queue.Store]. Its methods are the calls of the store, in calls_work.go,
-// calls_admin.go and calls_read.go, and those for transactions of callers, in inbox.go and
-// outcomes.go. A call checks its arguments, takes the lock for a step, has a part decide,
-// and waits until the step is durable. A Machine is safe for concurrent use.
+// calls_admin.go and calls_read.go. A call checks its arguments, takes the lock for a step,
+// has a part decide, and waits until the step is durable. A Machine is safe for concurrent
+// use.
 type Machine struct {
 	parts // guarded by the lock of steps
 	steps steps

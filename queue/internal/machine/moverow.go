@@ -89,8 +89,8 @@ func BaseChange(base uint32) Change {
 // OfMove reports whether a key is that of a row of a move, or of the base of epochs.
 func OfMove(key string) bool { return key == rowMove || key == rowMoveID || key == rowBase }
 
-// OfInbox reports whether a key is that of a submission in the inbox, or of an outcome.
-func OfInbox(key string) bool { return key[:1] == rowInbox || key[:1] == rowOutcome }
+// OfInbox reports whether a transaction has written the row of a key: a submission or an outcome.
+func OfInbox(key string) bool { return key[:1] == rowSubmission || key[:1] == rowOutcome }
 
 // OfTask reports whether a key is that of a task.
 func OfTask(key string) bool { return key[:1] == rowTask }

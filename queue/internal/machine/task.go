@@ -61,7 +61,7 @@ type lease struct {
 	slot    int         // of the lease log; 0: none
 	suspect bool        // another crash makes its task dead
 	remote  bool        // it outlives this process
-	fenced  bool        // no transaction settles the attempt any more; see outcomes.go
+	fenced  bool        // no transaction settles the attempt any more; see txoutcomes.go
 	order   queue.Order // OrderPause or OrderCancel, until the attempt ends; 0: no order
 	by      string      // the author of the order,
 	reason  string      // and the reason for it

@@ -9,15 +9,33 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/journal"
 	"github.com/stintgo/stint/queue/internal/record"
 )
 
-// An attempt can be settled by a transaction of a caller, beside the machine: the transaction
-// writes the outcome as a row whose key is that of the attempt. Before the machine ends the
-// lease of an attempt for another reason, it writes an empty row with the same key, a fence.
-// The store refuses a second row with a key, so the two exclude each other: the attempt has
-// either the outcome of the transaction or the end that the machine decides. An outcome is
-// removed in the step that ends the lease, and a fence in a later one.
+// TxOutcomes is the outcomes of attempts that transactions of callers have written beside the
+// machine: each is a row whose key is that of the attempt. Before the lease of an attempt ends
+// for another reason, the store writes an empty row with the same key, a fence. It refuses a
+// second row with a key, so the two exclude each other: the attempt has either the outcome of
+// the transaction or the end that the machine decides. An outcome is removed in the step that
+// ends the lease, and a fence in a later one. A TxOutcomes is safe for concurrent use.
+type TxOutcomes struct {
+	attempts  *attempts
+	clock     *clock
+	corrector *corrector
+	journal   *journal.Journal
+	scans     *scans
+	states    *stateIndex
+	steps     *steps
+}
+
+// NewTxOutcomes returns the outcomes beside a machine.
+func NewTxOutcomes(m *Machine) *TxOutcomes {
+	return &TxOutcomes{
+		attempts: &m.attempts, clock: &m.clock, corrector: &m.corrector, journal: m.journal, scans: &m.scans,
+		states: &m.states, steps: &m.steps,
+	}
+}
 
 // Lease identifies an attempt.
 type Lease struct {
@@ -101,29 +119,29 @@ func MayRun(row []byte, token queue.Token) (bool, error) {
 	return r.Lease.Token < token || r.Lease.Token == token && r.State == queue.Running, nil
 }
 
-// Outcomes returns the keys of up to limit rows of outcomes and fences behind a key, in ascending
+// Keys returns the keys of up to limit rows of outcomes and fences behind a key, in ascending
 // order; after "" those at the beginning.
-func (m *Machine) Outcomes(after string, limit int) (keys []string, err error) {
-	return m.keys(max(rowOutcome, after+"\x00"), limit)
+func (o *TxOutcomes) Keys(after string, limit int) ([]string, error) {
+	return firstKeys(o.journal, max(rowOutcome, after+"\x00"), limit)
 }
 
-// ErrNoOutcome is the answer of [Machine.AcceptOutcomes] for the key of a fence, or of a row that
+// ErrNoOutcome is the answer of [TxOutcomes.Accept] for the key of a fence, or of a row that
 // was removed: it was accepted already.
 var ErrNoOutcome = errors.New("there is no outcome")
 
-// AcceptOutcomes settles attempts as the rows of their outcomes say and removes the rows, in one
+// Accept settles attempts as the rows of their outcomes say and removes the rows, in one
 // step. It does so for the first of keys, at least for one, and returns an answer for each of
-// these. Keys ascend. Fences are recorded as by [Machine.Fenced].
+// these. Keys ascend. Fences are recorded as by [TxOutcomes.RecordFences].
 //
 // An answer is nil if the attempt has ended with the outcome. [queue.ErrStale] means that the lease
 // had ended in another way; the row is removed nevertheless. [queue.ErrInvalid] means that the row
 // cannot be decoded; it stays. If err is not nil, it is not known what has become of the outcomes.
-func (m *Machine) AcceptOutcomes(ctx context.Context, now time.Time, keys []string) (answers []error, err error) {
+func (o *TxOutcomes) Accept(ctx context.Context, now time.Time, keys []string) (answers []error, err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	since := m.journal.Durable()
-	values, err := m.journal.ReadStored(keys[:min(len(keys), inboxStep)], inboxBytes)
+	since := o.journal.Durable()
+	values, err := o.journal.ReadStored(keys[:min(len(keys), txRows)], txBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -143,89 +161,88 @@ func (m *Machine) AcceptOutcomes(ctx context.Context, now time.Time, keys []stri
 	}
 	if found {
 		var n int
-		n, err = m.acceptOutcomes(ctx, now, keys, outcomes, answers, since)
+		n, err = o.settle(ctx, now, keys, outcomes, answers, since)
 		answers = answers[:n]
 	}
-	return answers, errors.Join(err, m.Fenced(ctx, fences))
+	return answers, errors.Join(err, o.RecordFences(ctx, fences))
 }
 
-// acceptOutcomes is the step of AcceptOutcomes, for the outcomes that are not nil. They were read
-// after the mark since was durable. It answers the first n, at least one: as many as a step may read
-// and write.
-func (m *Machine) acceptOutcomes(
+// settle is the step of Accept, for the outcomes that are not nil. They were read after the mark
+// since was durable. It answers the first n, at least one: as many as a step may read and write.
+func (o *TxOutcomes) settle(
 	ctx context.Context, now time.Time, keys []string, outcomes []*queue.Outcome, answers []error, since uint64,
 ) (n int, err error) {
-	if err := m.steps.begin(ctx, now); err != nil {
+	if err := o.steps.begin(ctx, now); err != nil {
 		return 0, err
 	}
-	for i, o := range outcomes {
-		if i > 0 && m.scans.full() {
+	for i, outcome := range outcomes {
+		if i > 0 && o.scans.full() {
 			break
 		}
 		n = i + 1
-		if o == nil {
+		if outcome == nil {
 			continue
 		}
-		if m.journal.Changed(keys[i], since) { // another call has accepted it meanwhile
+		if o.journal.Changed(keys[i], since) { // another call has accepted it meanwhile
 			answers[i] = ErrNoOutcome
 			continue
 		}
-		answers[i] = m.attempts.end(o) // the limits were those of the transaction
+		answers[i] = o.attempts.end(outcome) // the limits were those of the transaction
 		if answers[i] == nil || errors.Is(answers[i], queue.ErrStale) {
-			m.journal.Set(keys[i], nil, false)
+			o.journal.Set(keys[i], nil, false)
 		}
-		m.scans.advance()
+		o.scans.advance()
 	}
-	return n, m.steps.end(ctx)
+	return n, o.steps.end(ctx)
 }
 
-// Fenced records that the rows have fences with these keys: no transaction settles the
+// RecordFences records that the rows have fences with these keys: no transaction settles the
 // attempts any more. Fences of leases that have ended are removed. It does not move the clock.
-func (m *Machine) Fenced(ctx context.Context, keys []string) error {
+func (o *TxOutcomes) RecordFences(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	if err := m.steps.begin(ctx, time.Time{}); err != nil {
+	if err := o.steps.begin(ctx, time.Time{}); err != nil {
 		return err
 	}
 	for _, key := range keys {
 		l, _ := outcomeOf(key)
-		if t := m.attempts.running(l); t != nil {
+		if t := o.attempts.running(l); t != nil {
 			t.lease.fenced = true
 		} else {
-			m.journal.Set(key, nil, false)
+			o.journal.Set(key, nil, false)
 		}
 	}
-	return m.steps.end(ctx)
+	return o.steps.end(ctx)
 }
 
 // Runs reports whether a lease has not ended, and is not fenced.
-func (m *Machine) Runs(l Lease) bool {
-	if m.steps.lockOpen() != nil {
+func (o *TxOutcomes) Runs(l Lease) bool {
+	if o.steps.lockOpen() != nil {
 		return false
 	}
-	defer m.steps.mu.Unlock()
-	t := m.attempts.running(l)
+	defer o.steps.mu.Unlock()
+	t := o.attempts.running(l)
 	return t != nil && !t.lease.fenced
 }
 
-// Lapsing returns leases whose time is over at now, up to limit, which Maintain ends when
-// they have fences.
-func (m *Machine) Lapsing(now time.Time, limit int) (over []Lease) {
-	if m.steps.lockOpen() != nil {
+// Expired returns up to limit leases that have expired at now, which Maintain ends when they
+// have fences.
+func (o *TxOutcomes) Expired(now time.Time, limit int) (expired []Lease) {
+	if o.steps.lockOpen() != nil {
 		return nil
 	}
-	defer m.steps.mu.Unlock()
-	if m.corrector.opening != nil { // the first call extends leases
+	defer o.steps.mu.Unlock()
+	if o.corrector.opening != nil { // the first call extends leases
 		return nil
 	}
-	m.states.leases.before(m.clock.latest(now), func(t *task) {
-		if l := t.lease; l.remote && !l.fenced && len(over) < limit {
-			over = append(over, Lease{t.id, l.row.Lease.Token})
+	o.states.leases.before(o.clock.latest(now), func(t *task) {
+		if l := t.lease; l.remote && !l.fenced && len(expired) < limit {
+			expired = append(expired, Lease{t.id, l.row.Lease.Token})
 		}
 	})
-	return over
+	return expired
 }
 
-// fencePause is how much later Maintain looks again at a lease that is over and has no fence.
+// fencePause is how much later Maintain looks again at a lease that has expired and has no fence.
 const fencePause = time.Second
