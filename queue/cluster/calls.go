@@ -140,12 +140,12 @@ func route[T any](
 	begun, at := clock.Now(), now
 	var patience <-chan time.Time
 	for pause := againFirst; ; pause = min(2*pause, againLast) {
-		v := n.view.Load()
+		v := n.current.view()
 		store, remote := n.storeOf(v)
 		answer, err = call(store, at)
 		switch {
-		case err != nil && n.ended() != nil:
-			return zero, n.ended()
+		case err != nil && n.current.ended() != nil:
+			return zero, n.current.ended()
 		case remote || ctx.Err() != nil:
 			return answer, err
 		case !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrClosed):
@@ -284,18 +284,18 @@ func (n *Node) Reschedule(ctx context.Context, now time.Time, r queue.Reschedule
 // Watch is as [queue.Store] says. It ends with [queue.ErrUnavailable] when the leader
 // changes: events until the next call of Watch are lost.
 func (n *Node) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
-	if n.ended() != nil {
-		return n.ended()
+	if n.current.ended() != nil {
+		return n.current.ended()
 	}
-	v := n.view.Load()
+	v := n.current.view()
 	bound, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer v.atEnd(cancel)()
 	store, _ := n.storeOf(v)
 	err := store.Watch(bound, begun, fn)
 	switch {
-	case n.ended() != nil:
-		return n.ended()
+	case n.current.ended() != nil:
+		return n.current.ended()
 	case v.life.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: the leader has changed: watch again", queue.ErrUnavailable)
 	}

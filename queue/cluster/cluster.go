@@ -57,6 +57,7 @@ package cluster
 // The files:
 //
 //   - cluster.go: Config, Node, its opening and its end
+//   - leader.go: what a node knows about the leader, and requests to it
 //   - lead.go: takes the lead, follows another node, and changes between the two
 //   - lookout.go: when a node that follows looks whether it can lead
 //   - calls.go: the calls of a store
@@ -82,7 +83,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -174,7 +174,7 @@ type follower struct {
 
 func newFollower(n *Node) (follower, error) {
 	s, err := httpstore.Open("http://leader", httpstore.Config{
-		Patience: n.cfg.Patience, WatchBuffer: n.cfg.WatchBuffer, Transport: toLeader{n},
+		Patience: n.cfg.Patience, WatchBuffer: n.cfg.WatchBuffer, Transport: toLeader{n.current},
 		Name: "the node that leads",
 	})
 	if err != nil {
@@ -193,21 +193,15 @@ type Node struct {
 	open    Opener
 	cfg     Config
 	own     contact // of this node
-	view    atomic.Pointer[view]
+	current *current
 	remote  follower
 	permits *permits
-	// couldNotLead is why this node could not take over the lead when it tried last; nil if it did,
-	// or found another node that leads.
-	couldNotLead atomic.Pointer[error]
-	targets      targets // peers
-	lookout      *lookout
-	yield        chan struct{} // receives when another node is to lead in place of this one
+	targets targets       // peers
+	yield   chan struct{} // receives when another node is to lead in place of this one
 
 	server  http.Server // for the other nodes
 	serving sync.WaitGroup
-	listens string          // the address of the server
-	life    context.Context //nolint:containedctx // ends with Close
-	end     context.CancelCauseFunc
+	listens string         // the address of the server
 	running sync.WaitGroup // the goroutines of this node, and the end of stores
 	close   sync.Once
 
@@ -236,19 +230,18 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		}
 		return nil, fmt.Errorf("the address for the other nodes: %w", err)
 	}
-	n := &Node{open: open, cfg: cfg, lookout: newLookout(), yield: make(chan struct{}, 1)}
-	n.life, n.end = context.WithCancelCause(context.Background())
-	n.permits = newPermits(n)
+	n := &Node{open: open, cfg: cfg, current: newCurrent(cfg.seats), yield: make(chan struct{}, 1)}
+	n.permits = newPermits(n.current, cfg.Name, cfg.lease)
 	if n.own, err = newContact(address); err == nil {
 		n.remote, err = newFollower(n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	n.replace(&view{store: n.remote})
+	n.current.replace(&view{store: n.remote})
 	store, led, err := n.try(ctx)
 	if err != nil {
-		n.end(queue.ErrClosed)
+		n.current.end(queue.ErrClosed)
 		return nil, errors.Join(err, n.remote.Close(), listener.Close())
 	}
 	n.serve(listener)
@@ -294,9 +287,10 @@ func (n *Node) Close() error {
 		n.permits.leave(ctx)
 		stop()
 		n.leave()
-		n.end(queue.ErrClosed)
+		n.current.end(queue.ErrClosed)
 		n.running.Wait()
-		if at := n.view.Load().at; at != nil {
+		n.permits.running.Wait()
+		if at := n.current.view().at; at != nil {
 			at.transport.CloseIdleConnections()
 		}
 		// What the store has answered is sent.
@@ -326,6 +320,6 @@ func (n *Node) record(err error) {
 // Leader returns the node that leads, and whether it is this one. The zero Leader means that
 // none is known.
 func (n *Node) Leader() (leader queue.Leader, own bool) {
-	v := n.view.Load()
+	v := n.current.view()
 	return v.leader, v.leads()
 }

@@ -12,12 +12,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -164,69 +162,6 @@ const connectWithin = 3 * time.Second
 func pings() *http.HTTP2Config {
 	const silent, answer, write = 2 * time.Second, 2 * time.Second, 4 * time.Second
 	return &http.HTTP2Config{SendPingTimeout: silent, PingTimeout: answer, WriteByteTimeout: write}
-}
-
-// toLeader sends each request to the node that leads. A request to a node that no longer
-// leads ends with an error.
-type toLeader struct{ n *Node }
-
-// errNoLeader is the error of a request while no leader is known.
-var errNoLeader = errors.New("no node leads, or the leader cannot be called")
-
-// RoundTrip is as [http.RoundTripper] says.
-func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
-	v := t.n.view.Load()
-	if v.at == nil {
-		return nil, t.n.why(errNoLeader)
-	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	stop := v.atEnd(func() { cancel(fmt.Errorf("%w any more", errNoLeader)) })
-	release := sync.OnceFunc(func() {
-		stop()
-		cancel(nil)
-	})
-	res, err := v.at.RoundTrip(r.WithContext(ctx))
-	if err != nil {
-		if r.Context().Err() == nil {
-			t.n.lookout.suspect()
-		}
-		release()
-		return nil, t.n.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
-	}
-	if res.StatusCode == http.StatusServiceUnavailable {
-		t.n.lookout.suspect()
-	}
-	res.Body = body{res.Body, t.n, ctx, release}
-	return res, nil
-}
-
-// why returns err, the error of a request to the leader, and why this node could not take over.
-func (n *Node) why(err error) error {
-	if failed := n.couldNotLead.Load(); failed != nil {
-		return fmt.Errorf("%w; and this node could not lead: %v", err, *failed) //nolint:errorlint // no error of this call
-	}
-	return err
-}
-
-// body is the body of an answer, which ends with the view of its request.
-type body struct {
-	io.ReadCloser
-	n       *Node
-	ctx     context.Context //nolint:containedctx // of the request
-	release func()
-}
-
-func (b body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && b.ctx.Err() == nil {
-		b.n.lookout.suspect() // a stream of the leader has broken
-	}
-	return n, err
-}
-
-func (b body) Close() error {
-	b.release()
-	return b.ReadCloser.Close()
 }
 
 // localAddress returns the IP address of the interface by which this host reaches a

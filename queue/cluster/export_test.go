@@ -78,9 +78,8 @@ func Accepts(leads int, every time.Duration, at []time.Time, others []int) (acce
 // grants that the cluster reports to the scheduler as lost. The goroutine that calls into schedulers wakes up
 // after the node has been closed and before its permits end.
 func LostAtClose() (lost []stint.Grant, err error) {
-	n := &Node{cfg: Config{}.withDefaults()}
-	n.life, n.end = context.WithCancelCause(context.Background())
-	p := newPermits(n)
+	n := &Node{cfg: Config{}.withDefaults(), current: newCurrent(nil)}
+	p := newPermits(n.current, n.cfg.Name, n.cfg.lease)
 	n.permits = p
 	p.begin.Do(func() {}) // the goroutines are started below
 	s, err := n.Slots("limit", SlotsConfig{Max: 1})
@@ -89,8 +88,8 @@ func LostAtClose() (lost []stint.Grant, err error) {
 	}
 	s.Bind(func() {}, func(g stint.Grant, _ error) { lost = append(lost, g) })
 	s.grants[1] = struct{}{} // a function runs on it
-	p.leave(n.life)
-	n.end(queue.ErrClosed)
+	p.leave(n.current.life)
+	n.current.end(queue.ErrClosed)
 	go p.call()
 	synctest.Wait()
 	p.end(queue.ErrClosed) // by watch
@@ -100,10 +99,7 @@ func LostAtClose() (lost []stint.Grant, err error) {
 
 // LeaderOf returns a node that leads with a store. It serves no other nodes and is not closed.
 func LeaderOf(s queue.Store) *Node {
-	n := &Node{cfg: Config{}.withDefaults()}
-	n.life, n.end = context.WithCancelCause(context.Background())
-	v := &view{store: s, front: new(server.Server), now: n.cfg.clock}
-	v.life, v.end = context.WithCancel(n.life)
-	n.view.Store(v)
+	n := &Node{cfg: Config{}.withDefaults(), current: newCurrent(nil)}
+	n.current.replace(&view{store: s, front: new(server.Server), now: n.cfg.clock})
 	return n
 }

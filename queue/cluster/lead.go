@@ -7,51 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/router"
 	"github.com/stintgo/stint/server"
 )
-
-// view is what a node knows about the leader, and the store that its calls go to, see
-// [Node.storeOf]. A view does not change: it is replaced.
-type view struct {
-	store  queue.Store    // the node's remote store, unless the node leads
-	leader queue.Leader   // zero if none is known
-	at     *target        // of the leader; nil if none is known
-	front  *server.Server // serves the other nodes, if this node leads
-	hub    *hub           // has the permits of all nodes, if this node leads
-	roster *roster        // of the nodes, if this node leads
-
-	now    func() time.Time // by the clock of the database server, if this node leads
-	differ sync.Once        // is done when that clock and the one of this host have been found to differ
-
-	life context.Context //nolint:containedctx // ends when the view is replaced
-	end  context.CancelFunc
-}
-
-func (v *view) leads() bool { return v.front != nil }
-
-// atEnd calls f when the view is replaced, unless stop is called before.
-func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.life, f) }
-
-// ended returns why all calls end, or nil.
-func (n *Node) ended() error { return context.Cause(n.life) }
-
-// replace replaces the view.
-func (n *Node) replace(v *view) {
-	v.life, v.end = context.WithCancel(n.life)
-	old := n.view.Swap(v)
-	n.cfg.seats.replaced(old, v)
-	if old != nil {
-		old.end()
-		if old.at != nil && old.at != v.at {
-			old.at.transport.CloseIdleConnections()
-		}
-	}
-}
 
 // itemMax limits a task in a call of another node, in bytes: the store has its own limit,
 // which is the same for the leader and its followers.
@@ -63,7 +24,7 @@ const unreachablePause = time.Second
 // try tries to lead. It returns the store, or the node that leads.
 func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err error) {
 	check := router.CheckNew(n.cfg.table, n.cfg.group, func(name string) string {
-		if r := n.view.Load().roster; r != nil {
+		if r := n.current.view().roster; r != nil {
 			return r.disputed(name)
 		}
 		return ""
@@ -81,7 +42,7 @@ func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err erro
 // run leads and follows until the node is closed. store is the store if this node leads
 // already; otherwise it follows led.
 func (n *Node) run(store Store, led queue.Leader) {
-	for n.life.Err() == nil {
+	for n.current.life.Err() == nil {
 		if store != nil {
 			yields := n.leadUntil(store)
 			closed := n.stepDown(store)
@@ -89,7 +50,7 @@ func (n *Node) run(store Store, led queue.Leader) {
 				n.awaitSuccessor(closed)
 			}
 		} else {
-			n.lookout.await(n.life, led.Left)
+			n.current.lookout.await(n.current.life, led.Left)
 		}
 		store, led = n.change()
 	}
@@ -107,7 +68,7 @@ func (n *Node) leadUntil(store Store) (yields bool) {
 	}
 	select {
 	case <-store.Lost():
-	case <-n.life.Done():
+	case <-n.current.life.Done():
 	case <-n.yield:
 		return true
 	}
@@ -119,32 +80,32 @@ func (n *Node) awaitSuccessor(closed <-chan struct{}) {
 	const pause = 300 * time.Millisecond
 	select {
 	case <-closed:
-	case <-n.life.Done():
+	case <-n.current.life.Done():
 	}
-	sleep(n.life, pause)
+	sleep(n.current.life, pause)
 }
 
 // change tries to lead until a node leads, and returns the store or the other leader.
 func (n *Node) change() (Store, queue.Leader) {
 	n.hesitate()
-	for n.life.Err() == nil {
-		store, led, err := n.try(n.life)
+	for n.current.life.Err() == nil {
+		store, led, err := n.try(n.current.life)
 		switch {
 		case err == nil && store != nil:
-			n.couldNotLead.Store(nil)
+			n.current.couldNotLead.Store(nil)
 			n.lead(store)
 			return store, led
 		case err == nil:
-			n.couldNotLead.Store(nil)
-			if now := n.view.Load().leader; led.Contact != now.Contact || !led.Since.Equal(now.Since) {
+			n.current.couldNotLead.Store(nil)
+			if now := n.current.view().leader; led.Contact != now.Contact || !led.Since.Equal(now.Since) {
 				n.follow(led)
 			}
 			return nil, led
-		case n.life.Err() == nil:
-			n.couldNotLead.Store(&err)
+		case n.current.life.Err() == nil:
+			n.current.couldNotLead.Store(&err)
 			n.cfg.Logger.Warn("this node could not lead at present; trying again", slog.Any("error", err))
 		}
-		sleep(n.life, unreachablePause)
+		sleep(n.current.life, unreachablePause)
 	}
 	return nil, queue.Leader{}
 }
@@ -181,7 +142,7 @@ func (n *Node) storeOf(v *view) (store queue.Store, remote bool) {
 
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
-	n.lookout.led()
+	n.current.lookout.led()
 	leader := queue.Leader{Name: n.cfg.Name, Since: store.Now(), Contact: n.own.String()}
 	r := newRoster(n.self(), n.own.address, n.cfg.Logger)
 	own := router.Guard(checked{store}, n.cfg.table, n.cfg.group, r.disputed)
@@ -192,7 +153,7 @@ func (n *Node) lead(store Store) {
 	v.front = server.New(v.store, server.Config{
 		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
 	})
-	n.replace(v)
+	n.current.replace(v)
 	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
 }
 
@@ -207,23 +168,23 @@ func (n *Node) follow(led queue.Leader) {
 		v.at = n.target(at, "")
 		n.cfg.Logger.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
-	n.lookout.led()
-	n.replace(v)
+	n.current.lookout.led()
+	n.current.replace(v)
 }
 
 // stepDown ends the lead of this node: calls wait for the next leader. The store is closed in
 // the background, because that takes a while if the database does not answer; then closed is
 // closed.
 func (n *Node) stepDown(store Store) (closed <-chan struct{}) {
-	former := n.view.Load()
-	n.replace(&view{store: n.remote})
+	former := n.current.view()
+	n.current.replace(&view{store: n.remote})
 	former.hub.close() // before another node can lead
 	n.running.Go(former.front.Close)
 	done := make(chan struct{})
 	n.running.Go(func() {
 		defer close(done)
 		err := store.Close()
-		if err != nil && n.life.Err() != nil {
+		if err != nil && n.current.life.Err() != nil {
 			n.record(err)
 		} else if err != nil {
 			n.cfg.Logger.Warn("the store was not closed in order", slog.Any("error", err))
@@ -254,7 +215,7 @@ func (n *Node) serve(l net.Listener) {
 
 // answer answers a call of another node.
 func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
-	front := n.view.Load().front
+	front := n.current.view().front
 	switch {
 	case r.URL.Path == permitsPath:
 		n.servePermits(w, r)

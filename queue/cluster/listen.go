@@ -14,8 +14,8 @@ func (n *Node) Listen(queue string) (<-chan struct{}, func()) {
 	}
 	var stopped sync.WaitGroup
 	stopped.Go(func() {
-		for n.life.Err() == nil {
-			v := n.view.Load()
+		for n.current.life.Err() == nil {
+			v := n.current.view()
 			from, stop := v.store.Listen(queue)
 			signal()
 			for v.life.Err() == nil {

@@ -83,7 +83,7 @@ func (n *Node) Peers(ctx context.Context, name string) ([]*Peer, error) {
 
 // membersOf returns the nodes of a host, as the leader knows them.
 func (n *Node) membersOf(ctx context.Context, host string) ([]member, error) {
-	if v := n.view.Load(); v.leads() {
+	if v := n.current.view(); v.leads() {
 		return v.roster.of(host, clock.Now()), nil
 	}
 	return n.askLeader(ctx, http.MethodGet, url.Values{hostQuery: {host}}, nil)
@@ -92,14 +92,14 @@ func (n *Node) membersOf(ctx context.Context, host string) ([]member, error) {
 // self is this node for the leader.
 func (n *Node) self() member {
 	share := n.cfg.table.Share(n.cfg.group)
-	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.cfg.seats.load(), Share: &share}
+	return member{Name: n.cfg.Name, Contact: n.own.String(), Leads: n.current.seats.load(), Share: &share}
 }
 
 // enroll makes this node known to each leader, until the node is closed.
 func (n *Node) enroll() {
 	var e enrollment
-	for n.life.Err() == nil {
-		v := n.view.Load()
+	for n.current.life.Err() == nil {
+		v := n.current.view()
 		if v != e.of {
 			e = enrollment{of: v}
 		}
@@ -158,7 +158,7 @@ func (e *enrollment) askLeader(n *Node) {
 
 // leave removes this node from those that the leader knows, if the leader answers soon.
 func (n *Node) leave() {
-	if v := n.view.Load(); v.at == nil || v.leads() {
+	if v := n.current.view(); v.at == nil || v.leads() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), answersWithin)
@@ -168,7 +168,7 @@ func (n *Node) leave() {
 
 // askLeader sends a message about nodes to the leader, and returns the nodes of its answer.
 func (n *Node) askLeader(ctx context.Context, method string, q url.Values, about any) ([]member, error) {
-	return n.ask(ctx, toLeader{n}, method, q, about)
+	return n.ask(ctx, toLeader{n.current}, method, q, about)
 }
 
 // ask is askLeader over given connections.
@@ -199,7 +199,7 @@ func (n *Node) ask(
 		return nil, fmt.Errorf("the leader answers %q: it may be of an older version", res.Status)
 	}
 	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
-		n.lookout.answered(known)
+		n.current.lookout.answered(known)
 	}
 	var found []member
 	return found, json.Unmarshal(text, &found)
@@ -207,7 +207,7 @@ func (n *Node) ask(
 
 // answerNode answers a request of another node that is no call of a store.
 func (n *Node) answerNode(w http.ResponseWriter, r *http.Request) {
-	v := n.view.Load()
+	v := n.current.view()
 	switch path, own := strings.CutPrefix(r.URL.Path, nodePath+"/"); {
 	case !n.authorized(r):
 		w.WriteHeader(http.StatusUnauthorized)

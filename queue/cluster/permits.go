@@ -21,10 +21,13 @@ var errLost = fmt.Errorf("%w: no leader has confirmed the permits of this host i
 // are made by one goroutine, in the order in which their causes occur: a scheduler calls its
 // Slots with its lock held.
 type permits struct {
-	n     *Node
-	id    string // of this process
-	lease time.Duration
-	begin sync.Once
+	current *current
+	name    string // of the node
+	id      string // of this process
+	lease   time.Duration
+	begin   sync.Once
+	running sync.WaitGroup // the goroutines of start
+
 	news  chan struct{} // receives when a claim is urgent
 	calls chan struct{} // receives when todo is not empty
 	left  chan struct{} // receives when the leader has answered after leave
@@ -50,9 +53,9 @@ type stamp struct {
 	at  time.Time
 }
 
-func newPermits(n *Node) *permits {
+func newPermits(c *current, name string, lease time.Duration) *permits {
 	return &permits{
-		n: n, id: rand.Text(), lease: n.cfg.lease,
+		current: c, name: name, id: rand.Text(), lease: lease,
 		news: make(chan struct{}, 1), calls: make(chan struct{}, 1), left: make(chan struct{}, 1),
 	}
 }
@@ -60,9 +63,9 @@ func newPermits(n *Node) *permits {
 // start starts the goroutines of the permits, at the first call.
 func (p *permits) start() {
 	p.begin.Do(func() {
-		p.n.running.Go(p.connect)
-		p.n.running.Go(p.watch)
-		p.n.running.Go(p.call)
+		p.running.Go(p.connect)
+		p.running.Go(p.watch)
+		p.running.Go(p.call)
 	})
 }
 
@@ -74,8 +77,8 @@ func (p *permits) validLocked(now time.Time) bool {
 
 // connect keeps a session with the leader.
 func (p *permits) connect() {
-	for pause := againFirst; p.n.life.Err() == nil; pause = min(2*pause, againLast) {
-		v := p.n.view.Load()
+	for pause := againFirst; p.current.life.Err() == nil; pause = min(2*pause, againLast) {
+		v := p.current.view()
 		if v.at != nil && p.converse() {
 			pause = againFirst
 		}
@@ -90,7 +93,7 @@ func (p *permits) connect() {
 
 // converse has a session with the leader, and reports whether the leader has answered.
 func (p *permits) converse() (answered bool) {
-	ctx, stop := context.WithCancel(p.n.life)
+	ctx, stop := context.WithCancel(p.current.life)
 	read, write := io.Pipe()
 	var writes sync.WaitGroup
 	defer func() {
@@ -107,7 +110,7 @@ func (p *permits) converse() (answered bool) {
 	if err != nil {
 		return false
 	}
-	res, err := toLeader{p.n}.RoundTrip(r)
+	res, err := toLeader{p.current}.RoundTrip(r)
 	if err != nil {
 		return false
 	}
@@ -140,7 +143,7 @@ func (p *permits) open(stop context.CancelFunc) (number uint64) {
 // write sends reports until ctx ends.
 func (p *permits) write(ctx context.Context, w io.Writer, number uint64) error {
 	out := json.NewEncoder(w)
-	if err := out.Encode(hello{Node: p.id, Name: p.n.cfg.Name, Session: number}); err != nil {
+	if err := out.Encode(hello{Node: p.id, Name: p.name, Session: number}); err != nil {
 		return err
 	}
 	renew := time.NewTicker(p.period())
@@ -294,7 +297,7 @@ func (p *permits) watch() {
 		case <-end.C:
 		case <-tick.C:
 			p.tick()
-		case <-p.n.life.Done():
+		case <-p.current.life.Done():
 			end.Stop()
 			p.end(queue.ErrClosed)
 			return

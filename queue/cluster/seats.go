@@ -81,8 +81,8 @@ func (s *seats) accept(leads int, now time.Time) bool {
 
 // hesitate lets processes that lead fewer groups try first.
 func (n *Node) hesitate() {
-	if load := n.cfg.seats.load(); load > 0 && !n.lookout.isInvited() {
-		sleep(n.life, min(time.Duration(load)*hesitateEach, hesitateMost))
+	if load := n.current.seats.load(); load > 0 && !n.current.lookout.isInvited() {
+		sleep(n.current.life, min(time.Duration(load)*hesitateEach, hesitateMost))
 	}
 }
 
@@ -93,10 +93,10 @@ func (n *Node) answerInvitation(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		refuse(w, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, leadsQuery, err))
-	case n.life.Err() != nil || !n.cfg.seats.accept(leads, now):
+	case n.current.life.Err() != nil || !n.current.seats.accept(leads, now):
 		w.WriteHeader(http.StatusConflict)
 	default:
-		n.lookout.invite(now)
+		n.current.lookout.invite(now)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *seats) spread(ctx context.Context, nodes []*Node) {
 func surplus(nodes []*Node, now time.Time, omit func(name string) bool) (from *Node, to member, leads int) {
 	var views []*view
 	for _, n := range nodes {
-		v := n.view.Load()
+		v := n.current.view()
 		views = append(views, v)
 		if v.leads() {
 			leads++

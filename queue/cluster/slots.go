@@ -156,7 +156,7 @@ func (s *Slots) Usage() stint.Usage {
 	s.newsLocked()
 	now := s.usage
 	if len(now.Holders) == 0 {
-		now = ledger.Usage{Max: s.max, Holders: []ledger.Holder{{Name: p.n.cfg.Name, Own: true}}}
+		now = ledger.Usage{Max: s.max, Holders: []ledger.Holder{{Name: p.name, Own: true}}}
 	}
 	u := stint.Usage{Max: now.Max}
 	for _, h := range now.Holders {

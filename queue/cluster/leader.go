@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/server"
+)
+
+// view is what a node knows about the leader, and the store that its calls go to, see
+// [Node.storeOf]. A view does not change: it is replaced.
+type view struct {
+	store  queue.Store    // the node's remote store, unless the node leads
+	leader queue.Leader   // zero if none is known
+	at     *target        // of the leader; nil if none is known
+	front  *server.Server // serves the other nodes, if this node leads
+	hub    *hub           // has the permits of all nodes, if this node leads
+	roster *roster        // of the nodes, if this node leads
+
+	now    func() time.Time // by the clock of the database server, if this node leads
+	differ sync.Once        // is done when that clock and the one of this host have been found to differ
+
+	life context.Context //nolint:containedctx // ends when the view is replaced
+	end  context.CancelFunc
+}
+
+func (v *view) leads() bool { return v.front != nil }
+
+// atEnd calls f when the view is replaced, unless stop is called before.
+func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.life, f) }
+
+// current has the present view of a node, until the node closes. The other parts of the node share
+// it: the one that leads and follows replaces the view, all others read it, and report signs that
+// the leader has gone to the lookout. It knows none of them. It is safe for concurrent use.
+type current struct {
+	life    context.Context //nolint:containedctx // of the node
+	end     context.CancelCauseFunc
+	seats   *seats // of the process; nil without groups
+	lookout *lookout
+
+	present atomic.Pointer[view]
+	// couldNotLead is why this node could not take over the lead when it tried last; nil if it did,
+	// or found another node that leads.
+	couldNotLead atomic.Pointer[error]
+}
+
+func newCurrent(s *seats) *current {
+	c := &current{seats: s, lookout: newLookout()}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c
+}
+
+// view returns the present view.
+func (c *current) view() *view { return c.present.Load() }
+
+// replace replaces the view.
+func (c *current) replace(v *view) {
+	v.life, v.end = context.WithCancel(c.life)
+	old := c.present.Swap(v)
+	c.seats.replaced(old, v)
+	if old != nil {
+		old.end()
+		if old.at != nil && old.at != v.at {
+			old.at.transport.CloseIdleConnections()
+		}
+	}
+}
+
+// ended returns why all calls end, or nil.
+func (c *current) ended() error { return context.Cause(c.life) }
+
+// why returns err, the error of a request to the leader, and why this node could not take over.
+func (c *current) why(err error) error {
+	if failed := c.couldNotLead.Load(); failed != nil {
+		return fmt.Errorf("%w; and this node could not lead: %v", err, *failed) //nolint:errorlint // no error of this call
+	}
+	return err
+}
+
+// toLeader sends each request to the node that leads. A request to a node that no longer
+// leads ends with an error.
+type toLeader struct{ current *current }
+
+// errNoLeader is the error of a request while no leader is known.
+var errNoLeader = errors.New("no node leads, or the leader cannot be called")
+
+// RoundTrip is as [http.RoundTripper] says.
+func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	v := t.current.view()
+	if v.at == nil {
+		return nil, t.current.why(errNoLeader)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := v.atEnd(func() { cancel(fmt.Errorf("%w any more", errNoLeader)) })
+	release := sync.OnceFunc(func() {
+		stop()
+		cancel(nil)
+	})
+	res, err := v.at.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		if r.Context().Err() == nil {
+			t.current.lookout.suspect()
+		}
+		release()
+		return nil, t.current.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
+	}
+	if res.StatusCode == http.StatusServiceUnavailable {
+		t.current.lookout.suspect()
+	}
+	res.Body = body{res.Body, t.current.lookout, ctx, release}
+	return res, nil
+}
+
+// body is the body of an answer, which ends with the view of its request.
+type body struct {
+	io.ReadCloser
+	lookout *lookout
+	ctx     context.Context //nolint:containedctx // of the request
+	release func()
+}
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && b.ctx.Err() == nil {
+		b.lookout.suspect() // a stream of the leader has broken
+	}
+	return n, err
+}
+
+func (b body) Close() error {
+	b.release()
+	return b.ReadCloser.Close()
+}
