@@ -69,6 +69,7 @@ package cluster
 //   - hub.go: the permits of all nodes, at the leader
 //   - contact.go: how the nodes reach each other
 //   - roster.go: the nodes that the leader knows
+//   - membership.go: makes a node known to the leader
 //   - peers.go: requests to nodes that do not lead
 //   - groups.go: Groups, queues with several leaders
 //   - seats.go: how the leads of groups are shared among the processes
@@ -192,11 +193,12 @@ func (f follower) Submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 type Node struct {
 	open    Opener
 	cfg     Config
-	own     contact // of this node
+	self    identity
 	current *current
 	remote  follower
 	permits *permits
-	targets targets       // peers
+	members *membership
+	targets *targets      // peers
 	yield   chan struct{} // receives when another node is to lead in place of this one
 
 	server  http.Server // for the other nodes
@@ -230,15 +232,10 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		}
 		return nil, fmt.Errorf("the address for the other nodes: %w", err)
 	}
-	n := &Node{open: open, cfg: cfg, current: newCurrent(cfg.seats), yield: make(chan struct{}, 1)}
-	n.permits = newPermits(n.current, cfg.Name, cfg.lease)
-	if n.own, err = newContact(address); err == nil {
-		n.remote, err = newFollower(n)
-	}
+	n, err := newNode(open, cfg, address)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	n.current.replace(&view{store: n.remote})
 	store, led, err := n.try(ctx)
 	if err != nil {
 		n.current.end(queue.ErrClosed)
@@ -251,7 +248,27 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		n.follow(led)
 	}
 	n.running.Go(func() { n.run(store, led) })
-	n.running.Go(n.enroll)
+	n.running.Go(n.members.run)
+	return n, nil
+}
+
+// newNode returns a node that knows no leader.
+func newNode(open Opener, cfg Config, address string) (*Node, error) {
+	own, err := newContact(address)
+	if err != nil {
+		return nil, err
+	}
+	self, at := identity{cfg.Name, own, cfg.table.Share(cfg.group)}, newCurrent(cfg.seats)
+	dial := dialer{cfg.Name, cfg.network}
+	n := &Node{
+		open: open, cfg: cfg, self: self, current: at, permits: newPermits(at, cfg.Name, cfg.lease),
+		members: &membership{self: self, current: at, dialer: dial, log: cfg.Logger}, targets: &targets{dialer: dial},
+		yield: make(chan struct{}, 1),
+	}
+	if n.remote, err = newFollower(n); err != nil {
+		return nil, err
+	}
+	at.replace(&view{store: n.remote})
 	return n, nil
 }
 
@@ -286,7 +303,7 @@ func (n *Node) Close() error {
 		ctx, stop := context.WithTimeout(context.Background(), answersWithin)
 		n.permits.leave(ctx)
 		stop()
-		n.leave()
+		n.members.leave()
 		n.current.end(queue.ErrClosed)
 		n.running.Wait()
 		n.permits.running.Wait()

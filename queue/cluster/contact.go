@@ -111,16 +111,22 @@ func (silentListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 func (silentListener) Close() error              { return nil }
 func (silentListener) Addr() net.Addr            { return &net.TCPAddr{} }
 
-// target returns the node of a contact, with its own connections. dial is the address to
-// connect to; "" is that of the contact.
-func (n *Node) target(c contact, dial string) *target {
-	if n.cfg.network != nil {
-		return &target{c, n.cfg.network.Connect(n.cfg.Name, c.address)}
-	}
-	return c.target(dial)
+// dialer connects a node to others.
+type dialer struct {
+	name    string  // of the node
+	network network // in place of TCP and TLS; nil is none
 }
 
-// target is [Node.target] over TLS.
+// target returns the node of a contact, with its own connections. address is that to connect to;
+// "" is that of the contact.
+func (d dialer) target(c contact, address string) *target {
+	if d.network != nil {
+		return &target{c, d.network.Connect(d.name, c.address)}
+	}
+	return c.target(address)
+}
+
+// target is [dialer.target] over TLS.
 func (c contact) target(dial string) *target {
 	const connections = 128
 	verify := func(s tls.ConnectionState) error {

@@ -309,7 +309,7 @@ func (h *hub) send(ctx context.Context, w http.ResponseWriter, control *http.Res
 // servePermits serves the session of another node, or of this one, if this node leads.
 func (n *Node) servePermits(w http.ResponseWriter, r *http.Request) {
 	v := n.current.view()
-	want := "Bearer " + n.own.token
+	want := "Bearer " + n.self.contact.token
 	switch {
 	case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) != 1:
 		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)

@@ -29,7 +29,7 @@ func (n *Node) try(ctx context.Context) (store Store, led queue.Leader, err erro
 		}
 		return ""
 	})
-	store, err = n.open(router.WithCheck(ctx, check), queue.Leader{Name: n.cfg.Name, Contact: n.own.String()})
+	store, err = n.open(router.WithCheck(ctx, check), queue.Leader{Name: n.self.name, Contact: n.self.contact.String()})
 	if err == nil {
 		return store, led, nil
 	}
@@ -143,18 +143,18 @@ func (n *Node) storeOf(v *view) (store queue.Store, remote bool) {
 // lead makes this node the leader.
 func (n *Node) lead(store Store) {
 	n.current.lookout.led()
-	leader := queue.Leader{Name: n.cfg.Name, Since: store.Now(), Contact: n.own.String()}
-	r := newRoster(n.self(), n.own.address, n.cfg.Logger)
+	leader := queue.Leader{Name: n.self.name, Since: store.Now(), Contact: n.self.contact.String()}
+	r := newRoster(n.self.member(n.current.seats.load()), n.self.contact.address, n.cfg.Logger)
 	own := router.Guard(checked{store}, n.cfg.table, n.cfg.group, r.disputed)
 	v := &view{
 		store:  listed{own, r, queue.Lead{Name: leader.Name, Since: leader.Since}, store.Now},
-		leader: leader, at: n.target(n.own, n.listens), hub: newHub(n.cfg.lease, store), roster: r, now: store.Now,
+		leader: leader, at: n.targets.dialer.target(n.self.contact, n.listens), hub: newHub(n.cfg.lease, store), roster: r, now: store.Now,
 	}
 	v.front = server.New(v.store, server.Config{
-		Hosts: []string{n.own.host()}, Token: n.own.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
+		Hosts: []string{n.self.contact.host()}, Token: n.self.contact.token, MaxItem: itemMax, Logger: n.cfg.Logger, Clock: store.Now,
 	})
 	n.current.replace(v)
-	n.cfg.Logger.Info("this node leads", slog.String("address", n.own.address))
+	n.cfg.Logger.Info("this node leads", slog.String("address", n.self.contact.address))
 }
 
 // follow makes another node the leader.
@@ -165,7 +165,7 @@ func (n *Node) follow(led queue.Leader) {
 		n.cfg.Logger.Error("the leader is not a node of a cluster, so other nodes cannot call it: stop it, or wait",
 			slog.String("leader", led.Name), slog.Any("error", err))
 	} else {
-		v.at = n.target(at, "")
+		v.at = n.targets.dialer.target(at, "")
 		n.cfg.Logger.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
 	n.current.lookout.led()
@@ -201,12 +201,12 @@ func (n *Node) serve(l net.Listener) {
 	}
 	const headers, idle, headersMax = 10 * time.Second, 2 * time.Minute, 64 << 10
 	n.server = http.Server{
-		Handler: h, TLSConfig: n.own.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
+		Handler: h, TLSConfig: n.self.contact.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
 		HTTP2:    pings(),
 		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
 	}
 	if n.cfg.network != nil {
-		n.cfg.network.Serve(n.own.address, h)
+		n.cfg.network.Serve(n.self.contact.address, h)
 		return
 	}
 	n.listens = l.Addr().String()
@@ -231,5 +231,5 @@ func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
 // refuseAsLeader answers a request that only the leader answers.
 func (n *Node) refuseAsLeader(w http.ResponseWriter) {
 	refuse(w, fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
-		queue.ErrUnavailable, n.cfg.Name, errNoLeader))
+		queue.ErrUnavailable, n.self.name, errNoLeader))
 }

@@ -114,7 +114,7 @@ func (n *Node) handOver(ctx context.Context, to member, leads int) error {
 	if err != nil {
 		return err
 	}
-	res, err := n.targets.of(n, to.Contact, c).RoundTrip(r)
+	res, err := n.targets.of(to.Contact, c).RoundTrip(r)
 	if err != nil {
 		return err
 	}
