@@ -68,6 +68,7 @@ package cluster
 //   - permits.go: the permits of a node, and its session with the leader
 //   - hub.go: the permits of all nodes, at the leader
 //   - contact.go: how the nodes reach each other
+//   - endpoint.go: what a node answers the others
 //   - roster.go: the nodes that the leader knows
 //   - membership.go: makes a node known to the leader
 //   - peers.go: requests to nodes that do not lead
@@ -201,11 +202,10 @@ type Node struct {
 	targets *targets      // peers
 	yield   chan struct{} // receives when another node is to lead in place of this one
 
-	server  http.Server // for the other nodes
-	serving sync.WaitGroup
-	listens string         // the address of the server
-	running sync.WaitGroup // the goroutines of this node, and the end of stores
-	close   sync.Once
+	endpoint *endpoint
+	listens  string         // the address of the endpoint
+	running  sync.WaitGroup // the goroutines of this node, and the end of stores
+	close    sync.Once
 
 	mu     sync.Mutex // guards closed
 	closed error      // what Close returns
@@ -241,7 +241,8 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 		n.current.end(queue.ErrClosed)
 		return nil, errors.Join(err, n.remote.Close(), listener.Close())
 	}
-	n.serve(listener)
+	n.listens = listener.Addr().String()
+	n.endpoint.serve(listener, cfg.network)
 	if store != nil {
 		n.lead(store)
 	} else {
@@ -263,7 +264,7 @@ func newNode(open Opener, cfg Config, address string) (*Node, error) {
 	n := &Node{
 		open: open, cfg: cfg, self: self, current: at, permits: newPermits(at, cfg.Name, cfg.lease),
 		members: &membership{self: self, current: at, dialer: dial, log: cfg.Logger}, targets: &targets{dialer: dial},
-		yield: make(chan struct{}, 1),
+		endpoint: newEndpoint(self, at, &cfg), yield: make(chan struct{}, 1),
 	}
 	if n.remote, err = newFollower(n); err != nil {
 		return nil, err
@@ -313,9 +314,7 @@ func (n *Node) Close() error {
 		// What the store has answered is sent.
 		ctx, stop = context.WithTimeout(context.Background(), answersWithin)
 		defer stop()
-		_ = n.server.Shutdown(ctx)
-		err := n.server.Close()
-		n.serving.Wait()
+		err := n.endpoint.close(ctx)
 		n.targets.close()
 		n.record(errors.Join(err, n.remote.Close()))
 	})

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"net/http"
 	"sync"
@@ -231,7 +230,14 @@ func (h *hub) left(node string, s *session) {
 	}
 }
 
-// serve serves the session of a node.
+// ServeHTTP serves the session of a node, whose token the caller has checked.
+func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h.serve(w, r); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+// serve serves a session. It returns an error if the session has not begun.
 func (h *hub) serve(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
 	if err := control.EnableFullDuplex(); err != nil {
@@ -302,22 +308,6 @@ func (h *hub) send(ctx context.Context, w http.ResponseWriter, control *http.Res
 		if control.SetWriteDeadline(clock.Now().Add(h.lease)) != nil || out.Encode(h.next(s)) != nil ||
 			control.Flush() != nil {
 			return
-		}
-	}
-}
-
-// servePermits serves the session of another node, or of this one, if this node leads.
-func (n *Node) servePermits(w http.ResponseWriter, r *http.Request) {
-	v := n.current.view()
-	want := "Bearer " + n.self.contact.token
-	switch {
-	case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) != 1:
-		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)
-	case v.hub == nil:
-		n.refuseAsLeader(w)
-	default:
-		if err := v.hub.serve(w, r); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	}
 }

@@ -3,10 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -191,45 +188,4 @@ func (n *Node) stepDown(store Store) (closed <-chan struct{}) {
 		}
 	})
 	return done
-}
-
-// serve serves the other nodes.
-func (n *Node) serve(l net.Listener) {
-	var h http.Handler = http.HandlerFunc(n.answer)
-	if n.cfg.around != nil {
-		h = n.cfg.around(h)
-	}
-	const headers, idle, headersMax = 10 * time.Second, 2 * time.Minute, 64 << 10
-	n.server = http.Server{
-		Handler: h, TLSConfig: n.self.contact.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
-		HTTP2:    pings(),
-		ErrorLog: slog.NewLogLogger(n.cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
-	}
-	if n.cfg.network != nil {
-		n.cfg.network.Serve(n.self.contact.address, h)
-		return
-	}
-	n.listens = l.Addr().String()
-	n.serving.Go(func() { _ = n.server.ServeTLS(l, "", "") })
-}
-
-// answer answers a call of another node.
-func (n *Node) answer(w http.ResponseWriter, r *http.Request) {
-	front := n.current.view().front
-	switch {
-	case r.URL.Path == permitsPath:
-		n.servePermits(w, r)
-	case isNodePath(r.URL.Path):
-		n.answerNode(w, r)
-	case front != nil:
-		front.ServeHTTP(w, r)
-	default:
-		n.refuseAsLeader(w)
-	}
-}
-
-// refuseAsLeader answers a request that only the leader answers.
-func (n *Node) refuseAsLeader(w http.ResponseWriter) {
-	refuse(w, fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
-		queue.ErrUnavailable, n.self.name, errNoLeader))
 }

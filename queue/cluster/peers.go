@@ -2,27 +2,12 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
-)
-
-// The paths at which a node answers others, besides those of the calls of a store.
-const (
-	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
-	hostQuery  = "host"
-	knownField = "Stint-Nodes" // of its answers: the number of nodes
-	nodePath   = "/node"       // before the paths of [Config.Handler]
-	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
-	leadsQuery = "leads"
 )
 
 // Peer is a node of the cluster, to send requests to. It is safe for concurrent use.
@@ -109,44 +94,4 @@ func (t *targets) closeLocked() {
 	for _, at := range t.at {
 		at.transport.CloseIdleConnections()
 	}
-}
-
-// answerNode answers a request of another node that is no call of a store.
-func (n *Node) answerNode(w http.ResponseWriter, r *http.Request) {
-	v := n.current.view()
-	switch path, own := strings.CutPrefix(r.URL.Path, nodePath+"/"); {
-	case !n.authorized(r):
-		w.WriteHeader(http.StatusUnauthorized)
-	case r.URL.Path == leadPath:
-		n.answerInvitation(w, r)
-	case own && n.cfg.Handler != nil:
-		r.URL.Path = "/" + path
-		n.cfg.Handler.ServeHTTP(w, r)
-	case r.URL.Path == rosterPath && v.leads():
-		v.roster.ServeHTTP(w, r)
-	case r.URL.Path == rosterPath:
-		n.refuseAsLeader(w)
-	default:
-		refuse(w, fmt.Errorf("%w: node %s does not answer at %.200q", queue.ErrNotFound, n.self.name, r.URL.Path))
-	}
-}
-
-// isNodePath reports whether a request is no call of a store.
-func isNodePath(path string) bool {
-	return path == rosterPath || path == leadPath || strings.HasPrefix(path, nodePath+"/")
-}
-
-// authorized reports whether a request has the token of this node. It compares hashes of
-// equal length in constant time, so that its duration reveals nothing about the token.
-func (n *Node) authorized(r *http.Request) bool {
-	got, want := sha256.Sum256([]byte(r.Header.Get("Authorization"))), sha256.Sum256([]byte("Bearer "+n.self.contact.token))
-	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
-}
-
-// refuse answers with an error.
-func refuse(w http.ResponseWriter, err error) {
-	p := wire.ProblemOf(err)
-	w.Header().Set("Content-Type", wire.ProblemJSON)
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the caller has gone if it fails
 }

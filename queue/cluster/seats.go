@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
-	"github.com/stintgo/stint/queue"
 )
 
 const (
@@ -83,20 +82,6 @@ func (s *seats) accept(leads int, now time.Time) bool {
 func (n *Node) hesitate() {
 	if load := n.current.seats.load(); load > 0 && !n.current.lookout.isInvited() {
 		sleep(n.current.life, min(time.Duration(load)*hesitateEach, hesitateMost))
-	}
-}
-
-// answerInvitation answers a node that hands its group over.
-func (n *Node) answerInvitation(w http.ResponseWriter, r *http.Request) {
-	leads, err := strconv.Atoi(r.URL.Query().Get(leadsQuery))
-	now := clock.Now()
-	switch {
-	case err != nil:
-		refuse(w, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, leadsQuery, err))
-	case n.current.life.Err() != nil || !n.current.seats.accept(leads, now):
-		w.WriteHeader(http.StatusConflict)
-	default:
-		n.current.lookout.invite(now)
 	}
 }
 

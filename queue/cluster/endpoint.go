@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stintgo/stint/internal/clock"
+	"github.com/stintgo/stint/internal/wire"
+	"github.com/stintgo/stint/queue"
+)
+
+// The paths at which a node answers others, besides those of the calls of a store.
+const (
+	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
+	hostQuery  = "host"
+	knownField = "Stint-Nodes" // of its answers: the number of nodes
+	nodePath   = "/node"       // before the paths of [Config.Handler]
+	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
+	leadsQuery = "leads"
+)
+
+// endpoint answers the other nodes, and this one, at the address of the contact: the calls of a
+// store, of membership and of permits while this node leads, invitations and the requests of peers
+// at any time. Whether the node leads is in the present view. It is safe for concurrent use.
+type endpoint struct {
+	self    identity
+	current *current
+	peers   http.Handler // answers the requests of peers; nil answers none
+	server  http.Server
+	serving sync.WaitGroup
+}
+
+// newEndpoint returns an endpoint that does not serve yet.
+func newEndpoint(self identity, at *current, cfg *Config) *endpoint {
+	e := &endpoint{self: self, current: at, peers: cfg.Handler}
+	var h http.Handler = http.HandlerFunc(e.answer)
+	if cfg.around != nil {
+		h = cfg.around(h)
+	}
+	const headers, idle, headersMax = 10 * time.Second, 2 * time.Minute, 64 << 10
+	e.server = http.Server{
+		Handler: h, TLSConfig: self.contact.tls(), ReadHeaderTimeout: headers, IdleTimeout: idle, MaxHeaderBytes: headersMax,
+		HTTP2:    pings(),
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug), // such as port scans
+	}
+	return e
+}
+
+// serve serves the other nodes, over a network if it is not nil and else at a listener.
+func (e *endpoint) serve(l net.Listener, over network) {
+	if over != nil {
+		over.Serve(e.self.contact.address, e.server.Handler)
+		return
+	}
+	e.serving.Go(func() { _ = e.server.ServeTLS(l, "", "") })
+}
+
+// close ends all calls, after ctx those that have not ended by then.
+func (e *endpoint) close(ctx context.Context) error {
+	_ = e.server.Shutdown(ctx)
+	err := e.server.Close()
+	e.serving.Wait()
+	return err
+}
+
+// answer answers a call of another node.
+func (e *endpoint) answer(w http.ResponseWriter, r *http.Request) {
+	front := e.current.view().front
+	switch {
+	case isNodePath(r.URL.Path):
+		e.answerNode(w, r)
+	case front != nil:
+		front.ServeHTTP(w, r)
+	default:
+		e.refuseAsLeader(w)
+	}
+}
+
+// isNodePath reports whether a request is no call of a store.
+func isNodePath(path string) bool {
+	return path == permitsPath || path == rosterPath || path == leadPath || strings.HasPrefix(path, nodePath+"/")
+}
+
+// answerNode answers a request of another node that is no call of a store.
+func (e *endpoint) answerNode(w http.ResponseWriter, r *http.Request) {
+	v := e.current.view()
+	switch path, own := strings.CutPrefix(r.URL.Path, nodePath+"/"); {
+	case !e.authorized(r):
+		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)
+	case r.URL.Path == leadPath:
+		e.answerInvitation(w, r)
+	case own && e.peers != nil:
+		r.URL.Path = "/" + path
+		e.peers.ServeHTTP(w, r)
+	case own:
+		refuse(w, fmt.Errorf("%w: node %s does not answer at %.200q", queue.ErrNotFound, e.self.name, r.URL.Path))
+	case !v.leads():
+		e.refuseAsLeader(w)
+	case r.URL.Path == rosterPath:
+		v.roster.ServeHTTP(w, r)
+	default:
+		v.hub.ServeHTTP(w, r)
+	}
+}
+
+// answerInvitation answers a node that hands its group over.
+func (e *endpoint) answerInvitation(w http.ResponseWriter, r *http.Request) {
+	leads, err := strconv.Atoi(r.URL.Query().Get(leadsQuery))
+	now := clock.Now()
+	switch {
+	case err != nil:
+		refuse(w, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, leadsQuery, err))
+	case e.current.life.Err() != nil || !e.current.seats.accept(leads, now):
+		w.WriteHeader(http.StatusConflict)
+	default:
+		e.current.lookout.invite(now)
+	}
+}
+
+// refuseAsLeader answers a request that only the leader answers.
+func (e *endpoint) refuseAsLeader(w http.ResponseWriter) {
+	refuse(w, fmt.Errorf("%w: the node %s, which was called as the leader, does not lead: %w",
+		queue.ErrUnavailable, e.self.name, errNoLeader))
+}
+
+// authorized reports whether a request has the token of this node. It compares hashes of
+// equal length in constant time, so that its duration reveals nothing about the token.
+func (e *endpoint) authorized(r *http.Request) bool {
+	got, want := sha256.Sum256([]byte(r.Header.Get("Authorization"))), sha256.Sum256([]byte("Bearer "+e.self.contact.token))
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	p := wire.ProblemOf(err)
+	w.Header().Set("Content-Type", wire.ProblemJSON)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the caller has gone if it fails
+}
