@@ -138,3 +138,17 @@ func (c *curve) fraction(now int64) float64 {
 	hi &= 1<<(c.shift&63) - 1
 	return math.Ldexp(float64(hi)+math.Ldexp(float64(lo), -64), -int(c.shift))
 }
+
+// spill returns the number of tokens spent once those are lost that a bucket cannot hold at
+// now.
+func (c *curve) spill(now, spent int64) int64 { return max(spent, c.earned(now)-c.capacity) }
+
+// refund returns the number of tokens spent once n of them are put back, as far as the
+// bucket has room for them.
+func (c *curve) refund(now, spent, n int64) int64 {
+	return max(spent-n, min(spent, c.earned(now)-c.capacity))
+}
+
+// charge returns the number of tokens spent with n more. A debt of more than can be counted
+// is as good as one that never ends.
+func charge(spent, n int64) int64 { return spent + min(n, max(maxTokens-spent, 0)) }

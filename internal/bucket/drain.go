@@ -135,10 +135,7 @@ func (b *Bucket) makeUp(now int64) {
 		return
 	}
 	b.grant(b.top())
-	earned := b.current.earned(now)
-	b.credit.Store(earned - max(b.spent, b.current.earned(now-LateMax)))
-	b.until.Store(now + CreditLife)
-	b.spent = b.spill(b.current, now, earned, b.spent)
+	b.keepLate(now)
 }
 
 // clamp is for the bucket of a key while an entry waits, perhaps for the shared bucket.
@@ -175,10 +172,7 @@ func (b *Bucket) age(now int64, indebted bool) {
 	if b.occupied == 0 {
 		return
 	}
-	if b.current.earned(from) < b.spent {
-		from = b.current.when(b.spent)
-	}
-	passed := max(now-max(from, b.rivals.until), 0)
+	passed := max(now-max(b.solvent(from), b.rivals.until), 0)
 	if indebted {
 		passed = 0
 	}
@@ -226,7 +220,7 @@ func (b *Bucket) plan(now int64) {
 	}
 	if longest >= 0 {
 		// While in debt no tier ages, and no entry is admitted.
-		solvent := max(now, b.current.when(b.spent), b.rivals.until)
+		solvent := max(b.solvent(now), b.rivals.until)
 		b.guardDue = max(solvent+max(GuardAfter-longest, 0), b.rivals.debt)
 	}
 }

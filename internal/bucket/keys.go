@@ -91,6 +91,7 @@ func (k *Keys) Set(now int64, rate float64, capacity int64) {
 	for _, known := range k.table.order {
 		switch {
 		case known.queue != nil:
+			known.queue.bucket.Advance(now)
 			known.queue.bucket.settle(now)
 		case rate == 0 || k.fullAt(known) <= now:
 			known.spent = 0 // full at any capacity
@@ -254,7 +255,7 @@ func (k *Keys) settle(q *keyQueue) {
 	}
 	heap.Remove(&k.due, q.index)
 	known := q.key
-	known.spent, known.queue, q.key = q.bucket.word.Load()&^flagQueued, nil, nil
+	known.spent, known.queue, q.key = q.bucket.word.Load()&^flagLocked, nil, nil
 	k.table.note(k.fullAt(known))
 	if len(k.spare) < sparesMax {
 		k.spare = append(k.spare, q)
@@ -272,13 +273,9 @@ func (k *Keys) withdraw(c *claim) {
 // known is nil if the key is not remembered.
 func (k *Keys) spent(known *key) int64 {
 	if known == nil {
-		return k.spill(k.now, 0)
+		return k.curve.spill(k.now, 0)
 	}
-	return k.spill(k.now, known.spent)
-}
-
-func (k *Keys) spill(now, spent int64) int64 {
-	return max(spent, k.curve.earned(now)-k.curve.capacity)
+	return k.curve.spill(k.now, known.spent)
 }
 
 // fullAt returns when a key that no entry waits for is full.

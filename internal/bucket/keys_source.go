@@ -71,16 +71,14 @@ func (b *Bucket) restore(now, n int64) {
 		b.source.Return(n)
 	}
 	b.advance(now)
-	b.leave()
+	b.leave(b.queued > 0)
 }
 
 // revive makes b a bucket that no entry waits for and that has spent some tokens. It may
 // have been used before, up to when its last entry left.
 func (b *Bucket) revive(at *curve, spent int64, source Source) {
-	b.frozen.capacity = -1
-	b.source, b.keyed, b.current, b.spent = source, true, at, spent
-	b.curve.Store(at)
-	b.word.Store(spent | flagQueued)
+	b.source, b.shared, b.keyed = source, true, true
+	b.open(at, spent)
 }
 
 // dueHeap orders the keys for which an entry waits by when they have to be advanced.

@@ -31,8 +31,8 @@ func (m Meter) Take(now, spent, n int64, debt bool) (after, taken, again int64) 
 	least := min(n, m.capacity)
 	holds := m.earned(now) - spent
 	switch {
-	case debt && holds >= 0: // one of more than can be counted is as good as one that never ends
-		return spent + min(n, max(maxTokens-spent, 0)), n, 0
+	case debt && holds >= 0:
+		return charge(spent, n), n, 0
 	case debt:
 		return 0, 0, m.until(now, spent)
 	case holds < least:
@@ -43,7 +43,7 @@ func (m Meter) Take(now, spent, n int64, debt bool) (after, taken, again int64) 
 
 // Return puts n tokens back, as far as the bucket has room for them.
 func (m Meter) Return(now, spent, n int64) (after int64) {
-	return max(spent-n, min(spent, m.earned(now)-m.capacity))
+	return m.refund(now, spent, n)
 }
 
 // Tokens returns what the bucket holds: negative in debt.
@@ -59,8 +59,6 @@ func (m Meter) Debt(now, spent int64) int64 {
 
 // Rate returns the rate in tokens a second, and the capacity in tokens.
 func (m Meter) Rate() (tokensPerSecond float64, capacity int64) { return m.rate, m.capacity }
-
-func (m Meter) spill(now, spent int64) int64 { return max(spent, m.earned(now)-m.capacity) }
 
 // until returns how many nanoseconds it takes to earn tokens that have not been
 // earned yet.

@@ -84,7 +84,7 @@ func (b *Bucket) Push(now int64, e *Entry, t int, n int64) {
 	}
 	b.enqueue(e)
 	b.advance(now)
-	b.leave()
+	b.leave(b.queued > 0)
 }
 
 // Remove removes e, whose caller gives up, and puts back the tokens that it has so
@@ -103,7 +103,7 @@ func (b *Bucket) Remove(now int64, e *Entry) {
 	e.place = nowhere
 	b.putBack(now, e)
 	b.advance(now)
-	b.leave()
+	b.leave(b.queued > 0)
 }
 
 // Advance grants what can be granted by now.
@@ -113,7 +113,7 @@ func (b *Bucket) Advance(now int64) {
 	}
 	b.enter(now)
 	b.advance(now)
-	b.leave()
+	b.leave(b.queued > 0)
 }
 
 // Granted returns the next entry that has all of its tokens, in the order of the
@@ -167,13 +167,6 @@ func (b *Bucket) putBack(now int64, e *Entry) {
 	}
 }
 
-// refund puts n tokens back, up to the capacity; more would allow a burst that the
-// capacity forbids.
-func (b *Bucket) refund(now, n int64) {
-	full := b.current.earned(now) - b.current.capacity
-	b.spent = max(b.spent-n, min(b.spent, full))
-}
-
 // total is a sum of amounts, each of which may be as large as an int64.
 type total struct{ high, low uint64 }
 
@@ -207,7 +200,7 @@ func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
 	for i := t; i < Tiers; i++ {
 		ahead.add(b.tiers[i].need.bounded())
 	}
-	spent := b.word.Load() &^ flagQueued
+	spent := b.word.Load() &^ flagLocked
 	at := b.current.when(min(spent+ahead.bounded(), maxTokens))
 	if b.top() > t {
 		at = min(at, now+max(GuardAfter-b.tiers[t].behind, 0))

@@ -28,15 +28,15 @@ type rivals struct {
 // methods except [Bucket.Init]. From then on all takers need the lock: [Bucket.Take]
 // returns [Queued].
 func (b *Bucket) Share(source Source) {
-	b.source = source
-	b.word.Or(flagQueued)
+	b.source, b.shared = source, true
+	b.word.Or(flagLocked)
 }
 
 // TakeShared is [Bucket.Take] for a bucket with a source. It needs the lock.
 func (b *Bucket) TakeShared(now, n int64) bool {
 	b.enter(now)
-	defer b.leave()
-	if b.queued > 0 || b.current.earned(now)-b.spent < n && n > 0 {
+	defer b.leave(b.queued > 0)
+	if b.queued > 0 || b.holds(now) < n && n > 0 {
 		return false
 	}
 	if rival, _ := b.source.Rivals(); rival >= 0 {

@@ -20,7 +20,7 @@ type Waiting struct {
 // to now.
 func (b *Bucket) Waiting(now int64) []Waiting {
 	all := make([]Waiting, 0, b.queued)
-	ahead, spent := total{}, b.word.Load()&^flagQueued
+	ahead, spent := total{}, b.word.Load()&^flagLocked
 	for t := Tiers - 1; t >= 0; t-- {
 		for e := b.tiers[t].head; e != nil; e = e.next {
 			ahead.add(e.need)
@@ -56,6 +56,6 @@ func (b *Bucket) VacantAt(now, n int64) int64 {
 	for i := range b.tiers {
 		ahead.add(b.tiers[i].need.bounded())
 	}
-	spent := b.word.Load() &^ flagQueued
+	spent := b.word.Load() &^ flagLocked
 	return max(b.current.when(min(spent+ahead.bounded(), maxTokens)), now)
 }
