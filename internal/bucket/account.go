@@ -34,7 +34,7 @@ type account struct {
 	current *curve // what curve holds between changes
 	frozen  curve  // on this curve no call takes anything
 	spent   int64  // the word's count
-	shared  bool   // the bucket has a source: the flag stays set
+	sourced bool   // the bucket has a source: the flag stays set
 	awaited bool   // an entry waits
 }
 
@@ -43,7 +43,7 @@ func (a *account) open(at *curve, spent int64) {
 	a.current = at
 	a.frozen.capacity = -1
 	a.curve.Store(at)
-	if a.shared {
+	if a.sourced {
 		spent |= flagLocked
 	}
 	a.word.Store(spent)
@@ -164,7 +164,7 @@ func (a *account) enter(now int64) {
 func (a *account) leave(awaited bool) {
 	a.awaited = awaited
 	word := a.spent
-	if awaited || a.shared {
+	if awaited || a.sourced {
 		word |= flagLocked
 	}
 	a.word.Store(word)

@@ -13,8 +13,6 @@
 // arrives late cannot take a token twice: it only sees fewer tokens earned.
 package bucket
 
-import "math/bits"
-
 // Tiers is the number of priorities. Tier 0 is the lowest.
 const Tiers = 7
 
@@ -62,18 +60,14 @@ const (
 type Bucket struct {
 	account
 
-	// All below is guarded by the caller's lock.
+	// All below, and most of account, is guarded by the caller's lock.
 
-	tiers    [Tiers]tier
-	occupied uint8 // a bit for each tier in which an entry waits
-	queued   int
-	last     int64 // when the queue was last looked at
+	waiters
+	guard    guard
+	supply   supply
 	headDue  int64 // when the first in line will have its tokens
 	guardDue int64 // when the guard will admit an entry, if nothing happens before
-	granted  list
-	source   Source // nil if all tokens are the bucket's own
-	keyed    bool   // the bucket of a key, see [Keys]
-	rivals   rivals
+	keyed    bool  // the bucket of a key, see [Keys]
 }
 
 // Init makes b a full bucket, at a rate within [MinRate] and [MaxRate] tokens a
@@ -84,8 +78,13 @@ func (b *Bucket) Init(rate float64, capacity int64) {
 	b.open(full, 0)
 }
 
-// Queued returns how many wait in a tier.
-func (b *Bucket) Queued(t int) int { return b.tiers[t].count }
+// Share makes b take all tokens from source as well. It is called before all other
+// methods except [Bucket.Init]. From then on all takers need the lock: [Bucket.Take]
+// returns [Queued].
+func (b *Bucket) Share(source Source) {
+	b.supply.source, b.sourced = source, true
+	b.word.Or(flagLocked)
+}
 
 // Set ends a change of rate and capacity that [Bucket.Freeze] began. What the
 // bucket holds stays as it is, but for what overflows a smaller capacity.
@@ -105,5 +104,82 @@ func (b *Bucket) adopt(now int64, next *curve) {
 	b.curve.Store(next)
 }
 
-// top returns the highest tier in which an entry waits. There must be one.
-func (b *Bucket) top() int { return bits.Len8(b.occupied) - 1 }
+// TakeShared is [Bucket.Take] for a bucket with a source. It needs the lock.
+func (b *Bucket) TakeShared(now, n int64) bool {
+	b.enter(now)
+	defer b.leave(b.queued > 0)
+	if b.queued > 0 || b.holds(now) < n && n > 0 || !b.supply.take(n) {
+		return false
+	}
+	b.spend(n)
+	return true
+}
+
+// Push queues e for n ≥ 0 tokens at the end of tier t. It may be granted at
+// once, see [Bucket.Granted].
+func (b *Bucket) Push(now int64, e *Entry, t int, n int64) {
+	b.begin(now)
+	e.tier, e.asked, e.need, e.owed, e.since, e.Err = t, n, n, 0, now, nil
+	if b.sourced {
+		e.owed = n
+	}
+	if b.push(e) {
+		b.guard.served(t)
+		b.grantFree(t)
+	}
+	b.end(now)
+}
+
+// Remove removes e, whose caller gives up, and puts back the tokens that it has so
+// far, up to a full bucket: all of its tokens if it has been granted meanwhile.
+func (b *Bucket) Remove(now int64, e *Entry) {
+	b.begin(now)
+	b.drop(e)
+	b.grantFree(e.tier)
+	b.putBack(now, e.asked-e.need, e.asked-e.owed)
+	b.end(now)
+}
+
+// restore puts back n tokens that were taken, up to a full bucket.
+func (b *Bucket) restore(now, n int64) {
+	b.begin(now)
+	b.putBack(now, n, n)
+	b.end(now)
+}
+
+// Advance grants what can be granted by now.
+func (b *Bucket) Advance(now int64) {
+	if b.queued == 0 {
+		return
+	}
+	b.enter(now)
+	b.end(now)
+}
+
+// begin and end are around every change of the queue.
+func (b *Bucket) begin(now int64) {
+	b.enter(now)
+	b.advance(now)
+}
+
+func (b *Bucket) end(now int64) {
+	b.advance(now)
+	b.leave(b.queued > 0)
+}
+
+// Next returns when [Bucket.Advance] must be called next, if nothing else happens
+// before; ok is false if no entry waits and no call is needed.
+func (b *Bucket) Next() (due int64, ok bool) {
+	return min(b.headDue, b.guardDue), b.queued > 0
+}
+
+// First returns what waits for the source: the highest tier, how many tokens the
+// first in line still needs, and how many wait in all tiers. None does as long
+// as the first in line waits for the bucket's own tokens.
+func (b *Bucket) First() (t int, n int64, queued int) {
+	if b.occupied == 0 || b.supply.again == 0 {
+		return 0, 0, 0
+	}
+	t = b.top()
+	return t, b.tiers[t].head.owed, b.queued
+}

@@ -13,112 +13,56 @@ import "math"
 // (and the credit of a late wake), and no burst exceeds it, however many entries
 // wait and give up.
 func (b *Bucket) advance(now int64) {
-	seen := b.look(now)
-	b.age(now, seen.until > now)
-	b.rivals = seen
+	b.age(now)
 	b.makeUp(now)
 	b.clamp(now)
-	earned := b.current.earned(now)
 	for b.occupied != 0 {
 		top := b.top()
-		switch holds := earned - b.spent; {
-		case holds < b.tiers[top].head.need:
-			b.rivals.again = 0
-			b.overflow(&b.tiers[top], holds-b.current.capacity)
-		case b.drawHead(now, top):
+		need, holds := b.tiers[top].head.need, b.holds(now)
+		excess := holds - b.current.capacity
+		switch {
+		case holds < need:
+			b.supply.again = 0
+			if b.overflow(top, excess, need) {
+				b.guard.served(top)
+			}
+		case b.draw(now, top, false):
 			b.grant(top)
 			continue
 		default:
-			b.hold(&b.tiers[top], holds-b.current.capacity)
+			b.overflow(top, excess, need)
 		}
-		if earned < b.spent || !b.guard(now) {
+		if b.holds(now) < 0 || !b.admitOverdue(now) {
 			break
 		}
 	}
 	b.plan(now)
 }
 
-// drawHead is draw for the first in line.
-func (b *Bucket) drawHead(now int64, t int) (ok bool) {
-	ok, b.rivals.again = b.draw(now, t, false)
-	return ok
-}
-
-// guard gives the head of the tier that has been passed over for longest the tokens that
-// it needs, up to the largest debt, if that is due, and reports whether it did.
-func (b *Bucket) guard(now int64) (ok bool) {
-	t := b.passedOver()
-	if t < 0 {
-		return false
+// age tells the guard how long tiers were passed over since the last look: not while a debt
+// was repaid. The time at which the source went into debt is not known: if it is in debt now,
+// none of the time counts.
+func (b *Bucket) age(now int64) {
+	passed := b.passedOver()
+	from := max(b.solvent(b.guard.last), b.supply.solvent)
+	b.supply.look(now)
+	if b.supply.solvent > now {
+		from = now
 	}
-	if ok, b.rivals.debt = b.draw(now, t, true); !ok {
-		return false
+	b.guard.age(from, now, passed)
+}
+
+// passedOver returns the tiers that wait while a higher one goes first: here, and where
+// others share the source, if the first in line waits for that.
+func (b *Bucket) passedOver() (tiers uint8) {
+	if b.occupied == 0 {
+		return 0
 	}
-	head := b.tiers[t].head
-	part := min(head.need, MaxDebt(b.Rate()))
-	b.tiers[t].pay(part)
-	b.tiers[t].behind = 0
-	b.spend(part)
-	if head.need == 0 {
-		b.grant(t)
+	top := b.top()
+	if b.supply.again != 0 {
+		top = max(top, b.supply.rival)
 	}
-	return true
-}
-
-// MaxDebt returns the largest debt of a bucket: what it earns in [DebtLasts], or what it
-// holds if that is more. An entry for more gets its tokens in parts, so no lower tier stops
-// the higher ones for longer, whatever it asks for.
-func MaxDebt(rate float64, capacity int64) int64 {
-	return max(int64(rate*(DebtLasts/second)), capacity)
-}
-
-// grant admits the head of a tier and the entries behind it that need no tokens.
-func (b *Bucket) grant(t int) {
-	b.admit(t)
-	b.admitFree(t)
-}
-
-// admitFree admits the entries at the head of a tier that need no tokens.
-func (b *Bucket) admitFree(t int) {
-	for b.tiers[t].count > 0 && b.tiers[t].head.need+b.tiers[t].head.owed == 0 {
-		b.admit(t)
-	}
-}
-
-func (b *Bucket) admit(t int) {
-	e := b.tiers[t].head
-	b.tiers[t].behind = 0
-	b.dequeue(e)
-	b.spend(e.need)
-	e.need = 0
-	e.place = inGranted
-	b.granted.push(e)
-}
-
-// overflow gives the tokens that the bucket cannot hold to the head of a tier.
-func (b *Bucket) overflow(t *tier, excess int64) {
-	if excess <= 0 {
-		return
-	}
-	t.pay(excess)
-	t.behind = 0
-	b.spend(excess)
-}
-
-// pay counts n tokens that the head has received.
-func (t *tier) pay(n int64) {
-	t.head.need -= n
-	t.need.add(-n)
-}
-
-// hold gives the tokens that the bucket cannot hold to the head, which waits for the
-// source. Tokens beyond the head's need are lost.
-func (b *Bucket) hold(t *tier, excess int64) {
-	if excess <= 0 {
-		return
-	}
-	t.pay(min(excess, t.head.need))
-	b.spend(excess)
+	return b.occupied & (1<<top - 1)
 }
 
 // makeUp grants the entry that is due, and records as credit the tokens that have
@@ -131,7 +75,7 @@ func (b *Bucket) hold(t *tier, excess int64) {
 // The credit is counted from the token that was due, not from the nanosecond:
 // at the highest rates a nanosecond earns several, and those count as well.
 func (b *Bucket) makeUp(now int64) {
-	if b.queued == 0 || now < b.headDue || b.source != nil {
+	if b.occupied == 0 || now < b.headDue || b.sourced {
 		return
 	}
 	b.grant(b.top())
@@ -146,62 +90,93 @@ func (b *Bucket) clamp(now int64) {
 	if !b.keyed || b.occupied == 0 {
 		return
 	}
-	earned, late := b.current.earned(now), int64(0)
+	late := int64(0)
 	if now > b.headDue {
-		late = earned - b.current.earned(max(b.headDue, now-LateMax))
+		late = b.current.earned(now) - b.current.earned(max(b.headDue, now-LateMax))
 	}
-	excess := earned - b.spent - b.current.capacity - late
+	top, capacity := b.top(), b.current.capacity
+	if b.overflow(top, b.holds(now)-capacity-late, b.tiers[top].head.need-capacity) {
+		b.guard.served(top)
+	}
+}
+
+// overflow takes the tokens that the bucket cannot hold, and gives up to most of them to the
+// head of a tier. It reports whether that got any.
+func (b *Bucket) overflow(t int, excess, most int64) (some bool) {
 	if excess <= 0 {
-		return
-	}
-	t := &b.tiers[b.top()]
-	if beyond := t.head.need - b.current.capacity; beyond > 0 {
-		t.pay(min(excess, beyond))
-		t.behind = 0
+		return false
 	}
 	b.spend(excess)
+	if most <= 0 {
+		return false
+	}
+	b.pay(t, min(excess, most))
+	return true
 }
 
-// age adds the time since the queue was last looked at to the tiers that were
-// passed over meanwhile, except for the time in which a debt was repaid. The time at
-// which the source went into debt is not known: if it is in debt now, none of the time
-// counts.
-func (b *Bucket) age(now int64, indebted bool) {
-	from := b.last
-	b.last = now
-	if b.occupied == 0 {
-		return
-	}
-	passed := max(now-max(b.solvent(from), b.rivals.until), 0)
-	if indebted {
-		passed = 0
-	}
-	for t := range b.over() {
-		if b.tiers[t].count > 0 {
-			b.tiers[t].behind += passed
-		}
+// grant admits the head of a tier and the entries behind it that need no tokens.
+func (b *Bucket) grant(t int) {
+	b.guard.served(t)
+	b.spend(b.waiters.grant(t))
+	b.grantFree(t)
+}
+
+// grantFree admits the entries at the head of a tier that need no tokens.
+func (b *Bucket) grantFree(t int) {
+	for b.free(t) {
+		b.guard.served(t)
+		b.waiters.grant(t)
 	}
 }
 
-// over returns the tier below which all tiers are passed over: here, and where
-// others share the source, if the first in line waits for that.
-func (b *Bucket) over() int {
-	if b.rivals.again == 0 {
-		return b.top()
+// admitOverdue gives the head of the tier that has been passed over for longest the tokens
+// that it needs, up to the largest debt, if that is due, and reports whether it did.
+func (b *Bucket) admitOverdue(now int64) (ok bool) {
+	t := b.guard.overdue(b.passedOver())
+	if t < 0 || !b.draw(now, t, true) {
+		return false
 	}
-	return max(b.top(), b.rivals.top)
+	head := b.tiers[t].head
+	part := min(head.need, MaxDebt(b.Rate()))
+	b.guard.served(t)
+	b.pay(t, part)
+	b.spend(part)
+	if head.need == 0 {
+		b.grant(t)
+	}
+	return true
 }
 
-// passedOver returns the tier that has been passed over for longest, if the guard
-// has to admit it, or -1. Of several, the highest goes first.
-func (b *Bucket) passedOver() int {
-	longest, found := int64(GuardAfter), -1
-	for t := range b.over() {
-		if b.tiers[t].count > 0 && b.tiers[t].behind >= longest {
-			longest, found = b.tiers[t].behind, t
-		}
+// MaxDebt returns the largest debt of a bucket: what it earns in [DebtLasts], or what it
+// holds if that is more. An entry for more gets its tokens in parts, so no lower tier stops
+// the higher ones for longer, whatever it asks for.
+func MaxDebt(rate float64, capacity int64) int64 {
+	return max(int64(rate*(DebtLasts/second)), capacity)
+}
+
+// draw takes the tokens that the head of a tier needs from the source, and reports whether
+// the head has all of them now. After an error it needs none.
+func (b *Bucket) draw(now int64, t int, debt bool) (ok bool) {
+	e := b.tiers[t].head
+	some, err := b.supply.draw(now, e, debt)
+	if err != nil {
+		b.putBack(now, e.asked-e.need, e.asked-e.owed)
+		b.pay(t, e.need)
+		e.asked, e.owed, e.Err = 0, 0, err
+		return true
 	}
-	return found
+	if some {
+		b.guard.served(t)
+	}
+	return e.owed == 0
+}
+
+// putBack puts tokens back that were taken of the bucket and of its source.
+func (b *Bucket) putBack(now, own, drawn int64) {
+	b.refund(now, own)
+	if b.sourced && drawn > 0 {
+		b.supply.source.Return(drawn)
+	}
 }
 
 // plan sets the times at which something will have to be done.
@@ -210,17 +185,11 @@ func (b *Bucket) plan(now int64) {
 	if b.occupied == 0 {
 		return
 	}
-	top := b.top()
-	b.headDue = max(b.current.when(b.spent+min(b.tiers[top].head.need, maxTokens)), b.rivals.again)
-	longest := int64(-1)
-	for t := range b.over() {
-		if b.tiers[t].count > 0 {
-			longest = max(longest, b.tiers[t].behind)
-		}
-	}
-	if longest >= 0 {
+	need := b.tiers[b.top()].head.need
+	b.headDue = max(b.current.when(b.spent+min(need, maxTokens)), b.supply.again)
+	if t := b.guard.longest(b.passedOver()); t >= 0 {
 		// While in debt no tier ages, and no entry is admitted.
-		solvent := max(b.solvent(now), b.rivals.until)
-		b.guardDue = max(solvent+max(GuardAfter-longest, 0), b.rivals.debt)
+		solvent := max(b.solvent(now), b.supply.solvent)
+		b.guardDue = max(solvent+b.guard.dueIn(t), b.supply.debtAgain)
 	}
 }

@@ -141,7 +141,7 @@ func (k *Keys) charge(known *key, name string, spent int64) {
 }
 
 func (k *Keys) takeShared(n int64) bool {
-	if k.shared.source != nil {
+	if k.shared.sourced {
 		return k.shared.TakeShared(k.now, n)
 	}
 	return k.shared.Take(k.now, n) == Taken
@@ -158,14 +158,14 @@ func (k *Keys) Push(now int64, name string, e *Entry, t int, n int64) {
 
 // Remove removes e from a key's queue, as [Bucket.Remove] does.
 func (k *Keys) Remove(now int64, name string, e *Entry) {
-	if e.place == inKeys { // it has left the bucket and is ready
+	switch e.in {
+	case nil: // it has been collected
+	case &k.granted:
 		k.granted.remove(e)
-		e.place = nowhere
-	}
-	q := k.open(now, name)
-	if e.place == inTier {
+	default:
 		k.waiting[e.tier]--
 	}
+	q := k.open(now, name)
 	q.bucket.Remove(now, e)
 	k.settle(q)
 }
@@ -186,9 +186,7 @@ func (k *Keys) Advance(now int64) {
 func (k *Keys) Granted(now int64) *Entry {
 	k.now = now
 	for {
-		if e := k.granted.head; e != nil {
-			k.granted.remove(e)
-			e.place = nowhere
+		if e := k.granted.pop(); e != nil {
 			return e
 		}
 		e := k.shared.Granted()
@@ -240,7 +238,6 @@ func (k *Keys) open(now int64, name string) *keyQueue {
 func (k *Keys) settle(q *keyQueue) {
 	for e := q.bucket.Granted(); e != nil; e = q.bucket.Granted() {
 		k.waiting[e.tier]--
-		e.place = inKeys
 		k.granted.push(e)
 	}
 	for _, c := range q.claims {

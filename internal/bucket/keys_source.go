@@ -22,15 +22,14 @@ func (q *keyQueue) Draw(t int, n int64, _ bool) (drawn, again int64, err error) 
 	k, c := q.keys, q.claimFor(t, n)
 	c.wanted = true
 	if !c.active {
-		if k.shared.queued == 0 && k.shared.source == nil && k.shared.Take(k.now, n) == Taken {
+		if k.shared.queued == 0 && !k.shared.sourced && k.shared.Take(k.now, n) == Taken {
 			return n, 0, nil
 		}
 		c.active = true
 		k.claims[t]++
 		k.shared.Push(k.now, &c.entry, t, n)
-		if c.entry.place == inGranted {
+		if c.entry.in == &k.shared.granted {
 			k.shared.granted.remove(&c.entry)
-			c.entry.place = nowhere
 			c.ready = true
 		}
 	}
@@ -62,22 +61,10 @@ func (q *keyQueue) claimFor(t int, n int64) *claim {
 // Return puts tokens back into the shared bucket.
 func (q *keyQueue) Return(n int64) { q.keys.shared.restore(q.keys.now, n) }
 
-// restore puts back n tokens that were taken, up to a full bucket.
-func (b *Bucket) restore(now, n int64) {
-	b.enter(now)
-	b.advance(now)
-	b.refund(now, n)
-	if b.source != nil {
-		b.source.Return(n)
-	}
-	b.advance(now)
-	b.leave(b.queued > 0)
-}
-
 // revive makes b a bucket that no entry waits for and that has spent some tokens. It may
 // have been used before, up to when its last entry left.
 func (b *Bucket) revive(at *curve, spent int64, source Source) {
-	b.source, b.shared, b.keyed = source, true, true
+	b.supply.source, b.sourced, b.keyed = source, true, true
 	b.open(at, spent)
 }
 

@@ -16,80 +16,59 @@ type Source interface {
 	Rivals() (t int, debt int64)
 }
 
-// rivals is the state of a source at the last look.
-type rivals struct {
-	top   int   // the highest tier that waits elsewhere; 0 and less are all the same
-	until int64 // when its debt ends
-	again int64 // when to ask again for tokens that the first entry was refused; 0: it was not refused
-	debt  int64 // the same, for an entry that would go into debt
+// supply is the source of a bucket, if it has one, and its state at the last look. Without a
+// source no entry is owed anything, and nothing is drawn.
+type supply struct {
+	source    Source
+	rival     int   // the highest tier that waits elsewhere; 0 and less are all the same
+	solvent   int64 // when its debt ends
+	again     int64 // when to ask again for tokens that the first entry was refused; 0: it was not refused
+	debtAgain int64 // the same, for an entry that would go into debt
 }
 
-// Share makes b take all tokens from source as well. It is called before all other
-// methods except [Bucket.Init]. From then on all takers need the lock: [Bucket.Take]
-// returns [Queued].
-func (b *Bucket) Share(source Source) {
-	b.source, b.shared = source, true
-	b.word.Or(flagLocked)
+// look asks for the present state of the source.
+func (s *supply) look(now int64) {
+	s.again, s.debtAgain = 0, 0
+	if s.source != nil {
+		rival, debt := s.source.Rivals()
+		s.rival, s.solvent = rival, now+debt
+	}
 }
 
-// TakeShared is [Bucket.Take] for a bucket with a source. It needs the lock.
-func (b *Bucket) TakeShared(now, n int64) bool {
-	b.enter(now)
-	defer b.leave(b.queued > 0)
-	if b.queued > 0 || b.holds(now) < n && n > 0 {
-		return false
+// draw takes the tokens that e is owed, as far as the source has them now, and reports
+// whether it took some.
+func (s *supply) draw(now int64, e *Entry, debt bool) (some bool, err error) {
+	refused := &s.again
+	if debt {
+		refused = &s.debtAgain
 	}
-	if rival, _ := b.source.Rivals(); rival >= 0 {
-		return false
-	}
-	if n > 0 && !b.drawAll(n) {
-		return false
-	}
-	b.spend(n)
-	return true
-}
-
-// drawAll takes n tokens of the source, or none.
-func (b *Bucket) drawAll(n int64) bool {
-	drawn, _, err := b.source.Draw(0, n, false)
-	if 0 < drawn && drawn < n {
-		b.source.Return(drawn)
-	}
-	return err == nil && drawn == n
-}
-
-// draw takes the tokens that the first entry of a tier needs from the source, and
-// reports whether it has all of them now. If not, again is when to ask again.
-func (b *Bucket) draw(now int64, t int, debt bool) (ok bool, again int64) {
-	if b.source == nil {
-		return true, 0
-	}
-	e := b.tiers[t].head
+	*refused = 0
 	for e.owed > 0 {
-		drawn, wait, err := b.source.Draw(t, e.owed, debt)
+		drawn, again, err := s.source.Draw(e.tier, e.owed, debt)
 		if err != nil {
-			b.putBack(now, e)
-			e.Err = err
-			b.tiers[t].pay(e.need)
-			e.asked, e.owed = 0, 0
-			return true, 0
+			return some, err
 		}
 		if drawn == 0 {
-			return false, now + max(wait, 1)
+			*refused = now + max(again, 1)
+			return some, nil
 		}
-		b.tiers[t].behind = 0
+		some = true
 		if e.owed -= drawn; debt {
 			break
 		}
 	}
-	return e.owed == 0, 0
+	return some, nil
 }
 
-// look returns the present state of the source.
-func (b *Bucket) look(now int64) (seen rivals) {
-	if b.source != nil {
-		top, debt := b.source.Rivals()
-		seen = rivals{top: top, until: now + debt}
+// take takes n tokens for a caller that does not wait, or none: it takes none while an entry
+// waits elsewhere.
+func (s *supply) take(n int64) bool {
+	if rival, _ := s.source.Rivals(); rival >= 0 || n == 0 {
+		return rival < 0
 	}
-	return seen
+	drawn, _, err := s.source.Draw(0, n, false)
+	if 0 < drawn && drawn < n {
+		s.source.Return(drawn)
+	}
+	return err == nil && drawn == n
 }

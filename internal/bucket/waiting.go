@@ -20,13 +20,13 @@ type Waiting struct {
 // to now.
 func (b *Bucket) Waiting(now int64) []Waiting {
 	all := make([]Waiting, 0, b.queued)
-	ahead, spent := total{}, b.word.Load()&^flagLocked
+	ahead := total{}
 	for t := Tiers - 1; t >= 0; t-- {
 		for e := b.tiers[t].head; e != nil; e = e.next {
 			ahead.add(e.need)
 			w := Waiting{
 				Tier: t, Asked: e.asked, Need: e.need, Since: e.since,
-				FreeAt:  max(b.current.when(min(spent+ahead.bounded(), maxTokens)), now),
+				FreeAt:  max(b.current.when(charge(b.spent, ahead.bounded())), now),
 				AloneAt: b.FreeAt(now, e.need),
 			}
 			if e.claim != nil {
@@ -36,6 +36,24 @@ func (b *Bucket) Waiting(now int64) []Waiting {
 		}
 	}
 	return all
+}
+
+// Earliest returns when an entry for n tokens that came to tier t now could be admitted at
+// the earliest, if no waiter gives up: when the tokens for it and for all
+// that go before it have been earned, or by the guard. It knows nothing of a source.
+func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
+	b.Advance(now)
+	switch {
+	case n == 0 && b.tiers[t].count == 0:
+		return now
+	case b.queued == 0:
+		return max(b.FreeAt(now, n), now)
+	}
+	at := b.current.when(charge(b.spent, b.ahead(t, n)))
+	if b.top() > t {
+		at = min(at, now+b.guard.dueIn(t))
+	}
+	return max(at, now)
 }
 
 // VacantAt returns when [Bucket.Take] could take n ≥ 0 tokens at the earliest, if
@@ -51,11 +69,5 @@ func (b *Bucket) VacantAt(now, n int64) int64 {
 	case b.queued == 0:
 		return b.FreeAt(now, n)
 	}
-	ahead := total{}
-	ahead.add(n)
-	for i := range b.tiers {
-		ahead.add(b.tiers[i].need.bounded())
-	}
-	spent := b.word.Load() &^ flagLocked
-	return max(b.current.when(min(spent+ahead.bounded(), maxTokens)), now)
+	return max(b.current.when(charge(b.spent, b.ahead(0, n))), now)
 }
