@@ -18,8 +18,7 @@ const flagLocked = math.MinInt64
 // flag is clear, any call may take tokens by compare-and-swap. While it is set, an
 // entry waits or the bucket has a source, and only the holder of the lock changes the
 // word. Look, Claim and Take may be called at any time from any goroutine, all other
-// methods only with the lock. spent and the methods that use it are valid between
-// enter and leave.
+// methods only with the lock; those that change spent only between enter and leave.
 type account struct {
 	curve  atomic.Pointer[curve] // frozen while the rate is being changed
 	credit atomic.Int64          // tokens kept past the capacity, see spill
@@ -33,7 +32,7 @@ type account struct {
 
 	current *curve // what curve holds between changes
 	frozen  curve  // on this curve no call takes anything
-	spent   int64  // the word's count
+	spent   int64  // the word's count, while an entry waits and between enter and leave
 	sourced bool   // the bucket has a source: the flag stays set
 	awaited bool   // an entry waits
 }

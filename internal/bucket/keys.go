@@ -19,54 +19,22 @@ import (
 // The shared bucket is used by others as well; the entries that it grants come out of
 // [Keys.Granted].
 type Keys struct {
-	shared  *Bucket
-	curve   *curve // of each key
-	limited bool   // else a key's bucket is always full
-	now     int64  // of the operation that is under way
-
-	table   table
+	table
+	shared  overall
 	due     dueHeap // of keys for which an entry waits
 	granted list
 	spare   []*keyQueue // at most sparesMax
-
-	waiting [Tiers]int // entries of keys
-	claims  [Tiers]int // entries of the shared bucket on behalf of keys
+	waiting [Tiers]int  // entries of keys
 }
 
 // sparesMax bounds what is kept for keys that begin to wait.
 const sparesMax = 16
 
-// key is the record of a key.
-type key struct {
-	name  string
-	spent int64     // while queue is nil
-	queue *keyQueue // while an entry waits
-}
-
-// keyQueue is a key's bucket while an entry waits for it.
-type keyQueue struct {
-	bucket Bucket
-	keys   *Keys
-	key    *key
-	claims [Tiers]*claim // of the first entry, and of the entry that the guard admits
-	due    int64         // when the bucket has to be advanced
-	index  int           // in the heap
-}
-
-// claim is an entry of the shared bucket on behalf of one of a key's entries.
-type claim struct {
-	entry  Entry
-	queue  *keyQueue
-	active bool // it is queued, or granted
-	ready  bool // granted
-	wanted bool // the key's bucket has asked for it at its latest look
-}
-
 // Init makes k the keys of a shared bucket, each without a limit.
 func (k *Keys) Init(shared *Bucket) {
-	k.shared = shared
+	k.shared.bucket = shared
 	k.curve = keyCurve(0, 0)
-	k.table.sweepAt = Never
+	k.sweepAt = Never
 }
 
 // keyCurve returns the curve of a key's bucket, with a rate of 0 for no limit. Its tokens
@@ -85,66 +53,35 @@ func keyCurve(rate float64, capacity int64) *curve {
 // tokens in a key's bucket stays the same, but those beyond a smaller capacity are lost. A
 // key that is full and for which no entry waits is full at the new capacity.
 func (k *Keys) Set(now int64, rate float64, capacity int64) {
-	k.now = now
+	k.shared.now = now
 	next := keyCurve(rate, capacity)
 	next.follow(k.curve, now)
-	for _, known := range k.table.order {
-		switch {
-		case known.queue != nil:
-			known.queue.bucket.Advance(now)
-			known.queue.bucket.settle(now)
-		case rate == 0 || k.fullAt(known) <= now:
-			known.spent = 0 // full at any capacity
-		}
+	for _, q := range k.due {
+		q.bucket.Advance(now)
+		q.bucket.settle(now)
 	}
-	k.curve, k.limited = next, rate != 0
+	k.set(now, next, rate != 0)
 	for _, q := range slices.Clone(k.due) {
 		q.bucket.adopt(now, next)
 		k.settle(q)
 	}
-	if len(k.table.order) > 0 {
-		k.table.sweepAt = now
-	}
-}
-
-// Rate returns the rate of each key in tokens a second, and its capacity in tokens.
-func (k *Keys) Rate() (tokensPerSecond float64, capacity int64) {
-	return k.curve.rate, k.curve.capacity
 }
 
 // Take takes n ≥ 0 tokens of a key and of the shared bucket if both hold them and no
 // entry waits for either.
 func (k *Keys) Take(now int64, name string, n int64) bool {
-	k.now = now
-	known := k.table.keys[name]
+	k.shared.now = now
+	known := k.keys[name]
 	if known != nil && known.queue != nil {
 		return false
 	}
-	spent := k.spent(known)
-	if n > 0 && k.curve.earned(now)-spent < n || !k.takeShared(n) {
+	if n > 0 && k.holds(now, known) < n || !k.shared.take(n) {
 		return false
 	}
 	if k.limited && n > 0 {
-		k.charge(known, name, spent+n)
+		k.take(now, known, name, n)
 	}
 	return true
-}
-
-// charge records how many tokens a key has spent.
-func (k *Keys) charge(known *key, name string, spent int64) {
-	fresh := known == nil
-	known = k.remember(known, name)
-	known.spent = spent
-	if fresh { // else it has been noted for an earlier time
-		k.table.note(k.fullAt(known))
-	}
-}
-
-func (k *Keys) takeShared(n int64) bool {
-	if k.shared.sourced {
-		return k.shared.TakeShared(k.now, n)
-	}
-	return k.shared.Take(k.now, n) == Taken
 }
 
 // Push queues e for n ≥ 0 tokens at the end of tier t of a key. It may be granted at once,
@@ -173,7 +110,7 @@ func (k *Keys) Remove(now int64, name string, e *Entry) {
 // Advance grants what can be granted by now to entries that wait for keys. The shared
 // bucket has to be advanced for itself.
 func (k *Keys) Advance(now int64) {
-	k.now = now
+	k.shared.now = now
 	for len(k.due) > 0 && k.due[0].due <= now {
 		q := k.due[0]
 		q.bucket.Advance(now)
@@ -184,12 +121,12 @@ func (k *Keys) Advance(now int64) {
 // Granted returns the next entry, of a key or of the shared bucket, that has all of its
 // tokens, or nil.
 func (k *Keys) Granted(now int64) *Entry {
-	k.now = now
+	k.shared.now = now
 	for {
 		if e := k.granted.pop(); e != nil {
 			return e
 		}
-		e := k.shared.Granted()
+		e := k.shared.bucket.Granted()
 		if e == nil || e.claim == nil {
 			return e
 		}
@@ -211,24 +148,27 @@ func (k *Keys) Next() (due int64, ok bool) {
 
 // open returns the queue of a key.
 func (k *Keys) open(now int64, name string) *keyQueue {
-	k.now = now
-	known := k.table.keys[name]
-	spent := k.spent(known)
-	known = k.remember(known, name)
-	if known.queue != nil {
+	k.shared.now = now
+	known := k.keys[name]
+	if known != nil && known.queue != nil {
 		return known.queue
 	}
-	var q *keyQueue
-	if last := len(k.spare) - 1; last >= 0 {
-		q, k.spare[last] = k.spare[last], nil
-		k.spare = k.spare[:last]
-	} else {
-		q = &keyQueue{keys: k}
-	}
-	q.key, known.queue = known, q
-	q.bucket.revive(k.curve, spent, q)
-	q.due = Never
+	spent := k.spent(now, known)
+	q := k.unused()
+	q.open(k.remember(now, known, name), k.curve, spent)
 	heap.Push(&k.due, q)
+	return q
+}
+
+// unused returns a queue that no key has.
+func (k *Keys) unused() *keyQueue {
+	last := len(k.spare) - 1
+	if last < 0 {
+		return newKeyQueue(&k.shared)
+	}
+	q := k.spare[last]
+	k.spare[last] = nil
+	k.spare = k.spare[:last]
 	return q
 }
 
@@ -240,40 +180,15 @@ func (k *Keys) settle(q *keyQueue) {
 		k.waiting[e.tier]--
 		k.granted.push(e)
 	}
-	for _, c := range q.claims {
-		if c != nil && c.active && !c.wanted {
-			k.withdraw(c)
-		}
-	}
+	q.withdrawUnwanted()
 	if due, ok := q.bucket.Next(); ok {
 		q.due = due
 		heap.Fix(&k.due, q.index)
 		return
 	}
 	heap.Remove(&k.due, q.index)
-	known := q.key
-	known.spent, known.queue, q.key = q.bucket.word.Load()&^flagLocked, nil, nil
-	k.table.note(k.fullAt(known))
+	k.note(k.fullAt(q.close()))
 	if len(k.spare) < sparesMax {
 		k.spare = append(k.spare, q)
 	}
 }
-
-// withdraw removes a claim from the shared bucket's queue and puts back its tokens.
-func (k *Keys) withdraw(c *claim) {
-	c.active, c.ready = false, false
-	k.claims[c.entry.tier]--
-	k.shared.Remove(k.now, &c.entry)
-}
-
-// spent returns the number of tokens that a key has spent, including those lost by overflow.
-// known is nil if the key is not remembered.
-func (k *Keys) spent(known *key) int64 {
-	if known == nil {
-		return k.curve.spill(k.now, 0)
-	}
-	return k.curve.spill(k.now, known.spent)
-}
-
-// fullAt returns when a key that no entry waits for is full.
-func (k *Keys) fullAt(known *key) int64 { return k.curve.when(known.spent + k.curve.capacity) }

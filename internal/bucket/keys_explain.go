@@ -8,7 +8,7 @@ func (k *Keys) Earliest(now int64, name string, t int, n int64) int64 {
 	if n == 0 {
 		return own
 	}
-	return max(own, k.shared.Earliest(now, t, n))
+	return max(own, k.shared.bucket.Earliest(now, t, n))
 }
 
 // VacantAt returns when [Keys.Take] could take n ≥ 0 tokens at the earliest, as
@@ -18,7 +18,7 @@ func (k *Keys) VacantAt(now int64, name string, n int64) int64 {
 		return Never
 	}
 	own := k.ask(now, name, func(b *Bucket) int64 { return b.VacantAt(now, n) }, n)
-	return max(own, k.shared.VacantAt(now, n))
+	return max(own, k.shared.bucket.VacantAt(now, n))
 }
 
 // FreeAt returns when a key's bucket will hold n tokens if no call takes any.
@@ -28,33 +28,29 @@ func (k *Keys) FreeAt(now int64, name string, n int64) int64 {
 
 // Tokens returns what a key's bucket holds: negative in debt.
 func (k *Keys) Tokens(now int64, name string) int64 {
-	k.now = now
-	if known := k.table.keys[name]; known != nil && known.queue != nil {
+	known := k.keys[name]
+	if known != nil && known.queue != nil {
 		return known.queue.bucket.Tokens(now)
 	}
-	return k.curve.earned(now) - k.spent(k.table.keys[name])
+	return k.holds(now, known)
 }
 
 // ask returns a time that depends on what a key's bucket holds: what its bucket says, or
 // when there are n tokens if no entry waits for it.
 func (k *Keys) ask(now int64, name string, bucketSays func(*Bucket) int64, n int64) int64 {
-	k.now = now
-	known := k.table.keys[name]
-	if known != nil && known.queue != nil {
-		q := known.queue
-		at := bucketSays(&q.bucket)
-		k.settle(q)
-		return at
+	known := k.keys[name]
+	if known == nil || known.queue == nil {
+		return k.freeAt(now, known, n)
 	}
-	if n == 0 {
-		return now // a debt is no obstacle
-	}
-	return max(k.curve.when(k.spent(known)+min(n, maxTokens)), now)
+	k.shared.now = now
+	at := bucketSays(&known.queue.bucket)
+	k.settle(known.queue)
+	return at
 }
 
 // Queued returns how many wait in a tier for a key.
 func (k *Keys) Queued(name string, t int) int {
-	if known := k.table.keys[name]; known != nil && known.queue != nil {
+	if known := k.keys[name]; known != nil && known.queue != nil {
 		return known.queue.bucket.Queued(t)
 	}
 	return 0
@@ -62,7 +58,9 @@ func (k *Keys) Queued(name string, t int) int {
 
 // Waiting returns how many entries of a tier wait, for all keys and for the shared bucket
 // without a key.
-func (k *Keys) Waiting(t int) int { return k.shared.Queued(t) - k.claims[t] + k.waiting[t] }
+func (k *Keys) Waiting(t int) int {
+	return k.shared.bucket.Queued(t) - k.shared.claims[t] + k.waiting[t]
+}
 
 // Queue is what waits for a key.
 type Queue struct {

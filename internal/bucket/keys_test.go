@@ -64,3 +64,20 @@ func TestB11_OverflowOfAKeyResetsTheGuard(t *testing.T) {
 		t.Errorf("the guard is due at %d, %t, want %d", due, ok, 3*second)
 	}
 }
+
+// A change of the rate per key keeps no tokens that overflow when it is made late, after the
+// last entry of the key was due.
+func TestB10_LateTokensOfAKeyDoNotSurviveSetPerKey(t *testing.T) {
+	k := newKeys(newBucket(bucket.MaxRate, bucket.MaxCapacity))
+	k.Set(0, 1000, 10)
+	k.Take(0, "a", 10)
+	e := &bucket.Entry{}
+	k.Push(0, "a", e, 3, 1)
+	k.Set(second, 1000, 100)
+	if k.Granted(second) != e {
+		t.Error("the entry was not granted")
+	}
+	if got := k.Tokens(second, "a"); got != 10 {
+		t.Errorf("the key holds %d tokens, want 10", got)
+	}
+}

@@ -18,12 +18,15 @@ const (
 )
 
 // table has the keys that are known: those that are not full or have waiters,
-// and some that have become full since the latest sweep.
+// and some that have become full since the latest sweep. A key that is not known is full.
 //
 // With more than fewKeys of them, adding a key looks at two others and drops those that are
 // full, so there are at most about twice as many keys as are needed. A sweep, for which the
 // owner of the lock needs a timer, drops those that are left when no new keys come.
 type table struct {
+	curve   *curve // of each key
+	limited bool   // else a key is always full
+
 	keys  map[string]*key
 	peak  int // see shrink.Delete
 	order []*key
@@ -36,19 +39,80 @@ type table struct {
 	next     int64 // of the keys that the sweep has kept, when the first will be full
 }
 
+// key is the record of a key.
+type key struct {
+	name  string
+	spent int64     // while queue is nil
+	queue *keyQueue // while an entry waits
+}
+
+// fullAt returns when a key that no entry waits for is full.
+func (t *table) fullAt(known *key) int64 { return t.curve.when(known.spent + t.curve.capacity) }
+
+// spent returns the number of tokens that a key has spent for which no entry waits,
+// including those lost by overflow. known is nil if the key is not known.
+func (t *table) spent(now int64, known *key) int64 {
+	if known == nil {
+		return t.curve.spill(now, 0)
+	}
+	return t.curve.spill(now, known.spent)
+}
+
+// holds returns the tokens of such a key: negative in debt.
+func (t *table) holds(now int64, known *key) int64 { return t.curve.earned(now) - t.spent(now, known) }
+
+// freeAt returns when such a key will hold n tokens. A debt is no obstacle to taking none.
+func (t *table) freeAt(now int64, known *key, n int64) int64 {
+	if n == 0 {
+		return now
+	}
+	return max(t.curve.when(t.spent(now, known)+min(n, maxTokens)), now)
+}
+
+// take counts n ≥ 1 tokens that such a key has spent.
+func (t *table) take(now int64, known *key, name string, n int64) {
+	spent := t.spent(now, known) + n
+	fresh := known == nil
+	known = t.remember(now, known, name)
+	known.spent = spent
+	if fresh { // else it has been noted for an earlier time
+		t.note(t.fullAt(known))
+	}
+}
+
+// set changes the curve of all keys. One that is full is full at any capacity.
+func (t *table) set(now int64, next *curve, limited bool) {
+	for _, known := range t.order {
+		if known.queue == nil && (!limited || t.fullAt(known) <= now) {
+			known.spent = 0
+		}
+	}
+	t.curve, t.limited = next, limited
+	if len(t.order) > 0 {
+		t.sweepAt = now
+	}
+}
+
+// Rate returns the rate of each key in tokens a second, and its capacity in tokens.
+func (t *table) Rate() (tokensPerSecond float64, capacity int64) {
+	return t.curve.rate, t.curve.capacity
+}
+
+// Len returns how many keys are known.
+func (t *table) Len() int { return len(t.order) }
+
 // remember returns known, or a new record for the name if known is nil.
-func (k *Keys) remember(known *key, name string) *key {
+func (t *table) remember(now int64, known *key, name string) *key {
 	if known != nil {
 		return known
 	}
-	t := &k.table
 	if t.keys == nil {
 		t.keys = map[string]*key{}
 	}
 	for range 2 {
 		if !t.sweeping && len(t.order) > fewKeys {
 			t.hand %= len(t.order)
-			k.look(k.now)
+			t.look(now)
 		}
 	}
 	if known, t.spare = t.spare, nil; known == nil {
@@ -62,16 +126,15 @@ func (k *Keys) remember(known *key, name string) *key {
 
 // look drops the key at the hand if it is full and no entry waits for it, or moves the
 // hand on.
-func (k *Keys) look(now int64) {
-	t := &k.table
+func (t *table) look(now int64) {
 	known := t.order[t.hand]
 	if known.queue != nil {
 		t.hand++
 		return
 	}
-	if k.curve.earned(now) < known.spent+k.curve.capacity {
+	if t.curve.earned(now) < known.spent+t.curve.capacity {
 		if t.sweeping {
-			t.next = min(t.next, k.fullAt(known))
+			t.next = min(t.next, t.fullAt(known))
 		}
 		t.hand++
 		return
@@ -94,8 +157,7 @@ func (t *table) pause() int64 { return max(sweepEvery, int64(len(t.order))*sweep
 
 // Sweep begins to drop the keys that are full, or continues to do so, and reports whether it
 // must be called again. The caller may release the lock before the next call.
-func (k *Keys) Sweep(now int64) (more bool) {
-	t := &k.table
+func (t *table) Sweep(now int64) (more bool) {
 	if !t.sweeping {
 		t.sweeping, t.hand, t.sweptAt, t.sweepAt, t.next = true, 0, now, Never, Never
 	}
@@ -107,13 +169,10 @@ func (k *Keys) Sweep(now int64) (more bool) {
 			}
 			return false
 		}
-		k.look(now)
+		t.look(now)
 	}
 	return true
 }
 
 // SweepAt returns when [Keys.Sweep] has to be called, or [Never].
-func (k *Keys) SweepAt() int64 { return k.table.sweepAt }
-
-// Len returns how many keys are known.
-func (k *Keys) Len() int { return len(k.table.order) }
+func (t *table) SweepAt() int64 { return t.sweepAt }
