@@ -31,7 +31,7 @@ type attempt struct {
 
 	timedOut    bool
 	interrupted bool // the job ended, or was ended, because the run ends
-	unstartable bool // another attempt would fail too
+	faulty      bool // another attempt would fail too
 }
 
 // runAttempt runs a job once, and reports whether it will be run again.
@@ -42,10 +42,10 @@ func (r *Run) runAttempt(j *job, slot int) (again bool) {
 	if r.cfg.Trace {
 		r.cfg.Say(j.text)
 	}
-	p, err := r.launch(a)
-	r.gates.Started() // the load of the next job's check has this one
+	p, err := r.launcher.launch(a)
+	r.pacer.started()
 	if err != nil {
-		r.cannotStart(a, err)
+		r.fault(a, err)
 	} else {
 		r.await(a, p)
 	}
@@ -54,25 +54,11 @@ func (r *Run) runAttempt(j *job, slot int) (again bool) {
 	return r.settle(a)
 }
 
-// launch opens the files of the job and starts its process.
-func (r *Run) launch(a *attempt) (*proc.Process, error) {
-	if err := r.openFiles(a); err != nil {
-		return nil, err
-	}
-	var p *proc.Process
-	var err error
-	p, a.timeout, err = r.registry.launch(a.started, func() (*proc.Process, error) { return r.start(a) })
-	if a.lines != nil {
-		a.lines.Start()
-	}
-	return p, err
-}
-
 // await waits for the end of the process.
 func (r *Run) await(a *attempt, p *proc.Process) {
 	a.status = p.Wait(
 		func() { a.timedOut = a.timeout.finish() },
-		func(sig syscall.Signal) { r.noteStop(a.job, sig) })
+		func(sig syscall.Signal) { r.stopNote.stopped(a.job, sig) })
 	a.interrupted = r.registry.remove(p) && !a.timedOut
 	if a.status != (proc.Status{}) && r.cfg.Grouping == Ungroup && !r.cfg.Stdout.Set && r.cfg.Sink.ReaderGone() {
 		// The job got the signal that stint would have got, had it written the output.
@@ -85,28 +71,13 @@ func (r *Run) await(a *attempt, p *proc.Process) {
 	}
 }
 
-func (r *Run) start(a *attempt) (*proc.Process, error) {
-	argv, err := r.cfg.Command.argv(&a.fill)
-	if err != nil {
-		return nil, err
-	}
-	path, err := r.paths.look(&r.cfg.Command, argv)
-	if err != nil {
-		return nil, err
-	}
-	stdin, stdout, stderr := r.files(a)
-	return proc.Start(&proc.Spec{
-		Path: path, Args: argv, Env: r.env.Append(nil, a.fill.Seq, a.fill.Slot),
-		Files: [3]*os.File{stdin, stdout, stderr}, Group: r.watcher.Cell(a.fill.Slot, a.fill.Seq),
-	})
-}
-
-// cannotStart records a failure before the program starts.
-func (r *Run) cannotStart(a *attempt, err error) {
+// fault records an error of this process in its work for the attempt: to open its files, to
+// start its program, or to keep its output. Another attempt would meet the error again.
+func (r *Run) fault(a *attempt, err error) {
 	err = advise(err)
 	a.status.Exit = proc.LookStatus(err)
 	a.problem = err.Error()
-	a.unstartable = true
+	a.faulty = true
 	r.cfg.Say(fmt.Sprintf("job %d: %v", a.job.Seq, err))
 	if outOfRoom(err) {
 		r.stop.fail(err)     // every other job would fail too,
@@ -141,67 +112,18 @@ func outOfRoom(err error) bool {
 	return false
 }
 
-// openFiles opens the files that the job reads and writes.
-func (r *Run) openFiles(a *attempt) error {
-	if r.cfg.Stdin.Set {
-		path, err := r.cfg.Stdin.Path.String(&a.fill)
-		if err != nil {
-			return err
-		}
-		if a.stdin, err = os.Open(path); err != nil {
-			return err
-		}
-	}
-	if r.cfg.Stdout.Set {
-		path, err := r.cfg.Stdout.target(&a.fill)
-		if err != nil {
-			return err
-		}
-		if a.redirect, err = r.dirs.Redirect(path); err != nil {
-			return err
-		}
-	}
-	return r.openOutput(a)
-}
-
-func (r *Run) openOutput(a *attempt) (err error) {
-	stdout := a.redirect == nil
-	switch r.cfg.Grouping {
-	case Group:
-		a.capture, err = r.cfg.Spool.Capture(stdout, true)
-	case Lines:
-		tag := ""
-		if r.cfg.Tag {
-			tag = a.job.tag()
-		}
-		a.lines, err = r.cfg.Sink.Lines(stdout, true, tag)
-	case Ungroup:
-	}
-	return err
-}
-
-// files returns the job's standard input, output and error.
-func (r *Run) files(a *attempt) (stdin, stdout, stderr *os.File) {
-	switch {
-	case a.capture != nil:
-		stdout, stderr = a.capture.Files()
-	case a.lines != nil:
-		stdout, stderr = a.lines.Files()
-	default:
-		stdout, stderr = r.cfg.Sink.Streams()
-	}
-	if a.redirect != nil {
-		stdout = a.redirect.File()
-	}
-	if stdin = a.stdin; stdin == nil {
-		stdin = r.stdin
-	}
-	return stdin, stdout, stderr
-}
-
 // close closes the files that only the process needed.
 func (a *attempt) close() {
 	if a.stdin != nil {
 		_ = a.stdin.Close()
+	}
+}
+
+// discard discards the output.
+func (a *attempt) discard() {
+	a.redirect.Discard()
+	a.capture.Close()
+	if a.lines != nil {
+		a.lines.Finish()
 	}
 }

@@ -19,14 +19,13 @@ func DryRun(cfg *Config, w io.Writer) (bad int, err error) {
 }
 
 func dryRun(cfg *Config, w *bufio.Writer, refused *refusals) error {
-	r := &Run{cfg: cfg}
 	seq := 0
 	for in, err := range cfg.Source.all(cfg.Source.File, func(int64) {}) {
 		if err != nil {
 			return fmt.Errorf("read inputs: %w", err)
 		}
 		seq++
-		j, err := r.makeJob(seq, in)
+		j, err := cfg.job(seq, in)
 		if err != nil {
 			refused.note(j, err)
 			continue

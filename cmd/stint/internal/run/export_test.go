@@ -51,11 +51,11 @@ func RetryWhileStopping() (again bool, counted int64) {
 // HaltStatus returns the status of a run in which two jobs end at the same time: slow is
 // counted before fast, and looks at the halt rule after it.
 func HaltStatus(rule halt.Rule, slow, fast proc.Status) *proc.Status {
-	r := &Run{cfg: &Config{Halt: rule, Meter: &progress.Meter{}}, stop: newStopper()}
-	r.cfg.Meter.End(slow == proc.Status{})
-	r.count(&job{text: "fast"}, &fast, "")
-	r.noteHalt(&slow)
-	return r.halted
+	v := verdict{rule: rule, meter: &progress.Meter{}}
+	v.meter.End(slow == proc.Status{})
+	v.count(&job{text: "fast"}, &fast, "")
+	v.noteHalt(&slow)
+	return v.halted
 }
 
 // Changed calls changed.

@@ -26,25 +26,26 @@ func (j *job) tag() string { return strings.Join(j.Args, " ") }
 // emptyKey replaces an empty key, which has no limit in the scheduler. No input contains NUL.
 const emptyKey = "\x00"
 
-// makeJob makes the job for an input. An error means that the input is invalid.
-func (r *Run) makeJob(seq int, in item) (*job, error) {
+// job makes the job for an input. An error means that the input is invalid; the job then
+// has only the input.
+func (c *Config) job(seq int, in item) (*job, error) {
 	j := &job{Job: template.Job{Seq: seq, Args: in.args, Fields: in.fields}}
 	var err error
-	if j.text, err = r.cfg.Command.text(&j.Job); err != nil {
+	if j.text, err = c.Command.text(&j.Job); err != nil {
 		return j, err
 	}
-	if r.cfg.Stdout.Set {
-		if _, err = r.cfg.Stdout.target(&j.Job); err != nil {
+	if c.Stdout.Set {
+		if _, err = c.Stdout.target(&j.Job); err != nil {
 			return j, fmt.Errorf("--stdout: %w", err)
 		}
 	}
-	if j.key, err = r.cfg.Key.String(&j.Job); err != nil {
+	if j.key, err = c.Key.String(&j.Job); err != nil {
 		return j, fmt.Errorf("--key: %w", err)
 	}
-	if j.key == "" && r.cfg.KeyJobs > 0 {
+	if j.key == "" && c.KeyJobs > 0 {
 		j.key = emptyKey
 	}
-	text, err := r.cfg.Priority.String(&j.Job)
+	text, err := c.Priority.String(&j.Job)
 	if err != nil {
 		return j, fmt.Errorf("--priority: %w", err)
 	}

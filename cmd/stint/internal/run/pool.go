@@ -36,7 +36,7 @@ func (r *Run) work(j *job) {
 			r.jobs.Done()
 		}
 	}()
-	if err := r.pass(j); err != nil {
+	if err := r.pacer.wait(r.stop.starting, j.priority); err != nil {
 		r.stop.fail(err) // no effect if the run is stopping already
 		r.jobs.Done()
 		return
@@ -49,22 +49,4 @@ func (r *Run) work(j *job) {
 	if !again {
 		r.jobs.Done()
 	}
-}
-
-// pass waits for everything besides the slot that delays a start. The rate comes last,
-// since its token is spent at once. After pass, the next job waits at the gates until
-// runAttempt has started this one.
-func (r *Run) pass(j *job) error {
-	ctx := r.stop.starting
-	if err := r.gates.Wait(ctx, j.priority); err != nil {
-		return err
-	}
-	err := context.Cause(ctx)
-	if err == nil && r.limiter != nil {
-		err = r.limiter.At(j.priority).Wait(ctx, 1)
-	}
-	if err != nil {
-		r.gates.Started()
-	}
-	return err
 }

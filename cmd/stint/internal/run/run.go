@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -19,12 +18,10 @@ import (
 	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/gate"
 	"github.com/stintgo/stint/cmd/stint/internal/halt"
-	"github.com/stintgo/stint/cmd/stint/internal/input"
 	"github.com/stintgo/stint/cmd/stint/internal/joblog"
 	"github.com/stintgo/stint/cmd/stint/internal/output"
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
-	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/internal/watcher"
 	"github.com/stintgo/stint/retry"
@@ -120,34 +117,25 @@ type Outcome struct {
 
 // Run is a run in progress.
 type Run struct {
-	cfg     *Config
-	sched   stint.Scheduler
-	shared  *shared        // nil without shared slots
-	limiter *stint.Limiter // nil without a rate
-	printer *output.Printer
-	env     proc.Env
-	paths   paths
-	stdin   *os.File // of jobs without an input of their own
-	dirs    *output.Directories
-	watcher *watcher.Watcher
+	cfg      *Config
+	sched    stint.Scheduler
+	shared   *shared // nil without shared slots
+	launcher launcher
+	printer  *output.Printer
 
-	gates    *gate.Gates // nil if there are none
+	limit    limit
+	pacer    pacer
 	slots    slots
 	registry registry
 	backoff  backoff
-	limit    limit
 	stop     *stopper
+	signals  signalHandler
 
 	refusals refusals // owned by the reader
+	verdict  verdict
+	stopNote stopNote
 
 	jobs sync.WaitGroup // jobs that were read and are not done
-
-	stopNoted sync.Once      // reports the first job that the terminal has stopped
-	saying    sync.WaitGroup // a message that may wait for a reader of standard error
-
-	mu     sync.Mutex
-	first  string       // guarded by mu
-	halted *proc.Status // guarded by mu
 }
 
 // Do runs all jobs and returns when no process runs any more. It is called once per
@@ -160,60 +148,40 @@ func Do(cfg *Config) Outcome {
 	defer func() { _ = null.Close() }() // never written to
 	// Random: process IDs are reused, and each container has its own.
 	name := strconv.FormatUint(rand.Uint64(), 36)
-	r := &Run{
-		cfg:     cfg,
-		printer: output.NewPrinter(cfg.Sink, cfg.Spool, cfg.KeepOrder),
-		env:     proc.NewEnv(os.Environ(), name),
-		dirs:    output.NewDirectories(nil),
-		stdin:   null,
-		stop:    newStopper(),
-		limit:   limit{most: max(cfg.MostJobs, cfg.Jobs)},
-
-		registry: registry{limit: cfg.Timeout, killAfter: cfg.KillAfter},
-		refusals: refusals{say: cfg.Say},
+	w := watcher.Start(watcher.Program, name, cfg.Held, func(err error) {
+		// The run continues: the watcher matters only if stint is killed.
+		cfg.Say(fmt.Sprintf("if stint is killed, the processes of jobs will keep running: %v", err))
+	})
+	defer w.Stop()
+	r := newRun(cfg)
+	r.launcher = launcher{
+		cfg: cfg, registry: &r.registry, env: proc.NewEnv(os.Environ(), name), stdin: null,
+		watcher: w, dirs: output.NewDirectories(nil),
 	}
-	r.sched, r.shared = newScheduler(cfg)
 	if cfg.Inherit != nil {
-		r.stdin = cfg.Inherit
+		r.launcher.stdin = cfg.Inherit
 	}
-	r.watcher = watcher.Start(watcher.Program, name, cfg.Held, r.unwatched)
-	defer r.watcher.Stop()
-	r.limit.set(cfg.Jobs, r.sched.Resize)
-	if cfg.Rate > 0 {
-		limiter := stint.NewLimiter(cfg.Rate, stint.LimiterConfig{Capacity: burst(cfg.Rate)})
-		r.limiter = &limiter
-	}
-	r.gates = r.newGates()
 	return r.run()
 }
 
-// unwatched reports that the watcher could not be started. The run continues: the watcher
-// matters only if stint is killed.
-func (r *Run) unwatched(err error) {
-	r.cfg.Say(fmt.Sprintf("if stint is killed, the processes of jobs will keep running: %v", err))
-}
-
-// burst returns how many jobs may start at once under a rate: about 10 ms worth, so that
-// starts are spread out. A burst of 1 s worth, usual for limiters, would allow twice the
-// rate in the first second.
-func burst(rate float64) int64 { return max(int64(rate/100), 1) }
-
-// newGates returns the gates of the run, or nil.
-func (r *Run) newGates() *gate.Gates {
-	checks := r.cfg.Gates
-	if r.cfg.Load > 0 {
-		checks = append(checks, gate.Load(r.cfg.Load, gate.ReadLoad, r.young))
+// newRun returns a run that cannot start processes yet.
+func newRun(cfg *Config) *Run {
+	r := &Run{
+		cfg:      cfg,
+		printer:  output.NewPrinter(cfg.Sink, cfg.Spool, cfg.KeepOrder),
+		registry: registry{limit: cfg.Timeout, killAfter: cfg.KillAfter},
+		stop:     newStopper(),
+		refusals: refusals{say: cfg.Say},
+		verdict:  verdict{rule: cfg.Halt, meter: cfg.Meter},
+		stopNote: stopNote{say: cfg.Say},
 	}
-	if r.cfg.Delay == 0 && len(checks) == 0 {
-		return nil
-	}
-	return gate.New(r.cfg.Delay, checks...)
+	r.sched, r.shared = newScheduler(cfg)
+	r.limit = limit{most: max(cfg.MostJobs, cfg.Jobs), resize: r.sched.Resize}
+	r.limit.set(cfg.Jobs)
+	r.pacer = newPacer(cfg, &r.registry)
+	r.signals = signalHandler{cfg: cfg, limit: &r.limit, registry: &r.registry, stop: r.stop}
+	return r
 }
-
-// felt is the time after which the load average includes a process well enough.
-const felt = 5 * time.Second
-
-func (r *Run) young() int { return r.registry.young(clock.Now(), felt) }
 
 // SpareProcessor gives the Go scheduler one processor more than the machine has. This
 // process mainly waits in system calls; if none of its processors is idle, the Go
@@ -229,10 +197,10 @@ func SpareProcessor() {
 func (r *Run) run() Outcome {
 	handling, handled := context.WithCancel(context.Background())
 	var handler sync.WaitGroup
-	handler.Go(func() { r.signals(handling) })
+	handler.Go(func() { r.signals.run(handling) })
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
-	background.Go(func() { r.watchJobsFile(ctx) })
+	background.Go(func() { r.cfg.JobsFile.watch(ctx, r.limit.set, r.cfg.Say) })
 	background.Go(func() { r.enforce(ctx) })
 	background.Go(func() { r.watchSink(ctx) })
 	background.Go(func() { r.stop.fail(r.cfg.Spool.Run(ctx)) })
@@ -242,10 +210,38 @@ func (r *Run) run() Outcome {
 	background.Wait()
 	r.stop.fail(readErr)
 	r.stop.fail(r.printer.Flush())
-	r.saying.Wait()
+	r.signals.saying.Wait()
 	handled()
 	handler.Wait()
 	return r.outcome()
+}
+
+// enforce carries out what the stopper has decided: first for the jobs that wait for
+// another attempt or for shared slots, then for those that run. A signal from a user is
+// passed on, without a time limit for the jobs; a second signal kills them. A halt or a
+// failure kills them after the grace period.
+func (r *Run) enforce(ctx context.Context) {
+	select {
+	case <-r.stop.starting.Done():
+	case <-ctx.Done():
+		return
+	}
+	r.backoff.close(func(*job) { r.jobs.Done() })
+	r.shared.stop()
+	select {
+	case <-r.stop.ending.Done():
+	case <-ctx.Done():
+		return
+	}
+	r.registry.end(r.stop.jobSignal())
+	if sig, _ := r.stop.why(); sig != 0 {
+		return
+	}
+	select {
+	case <-time.After(r.cfg.KillAfter):
+		r.registry.end(syscall.SIGKILL)
+	case <-ctx.Done():
+	}
 }
 
 // watchSink ends the run when output cannot be written, even if no job ends.
@@ -257,77 +253,11 @@ func (r *Run) watchSink(ctx context.Context) {
 	}
 }
 
-// feed reads inputs and submits a job for each, until there are no more or the run stops.
-// It returns the error of the input.
-func (r *Run) feed() error {
-	r.cfg.Meter.SetTotal(r.cfg.Source.Total())
-	var reader io.Reader
-	if file := r.cfg.Source.File; file != nil {
-		// The wait for input also ends after a halt.
-		in, done, err := input.Interruptible(r.stop.starting, file)
-		if err != nil {
-			return err
-		}
-		defer done()
-		reader = in
-	}
-	defer r.refusals.sum()
-	seq := 0
-	for in, err := range r.cfg.Source.all(reader, r.cfg.Meter.SetGuess) {
-		if r.stop.starting.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			// What was read before the error is valid, and runs.
-			return fmt.Errorf("read inputs: %w", err)
-		}
-		seq++
-		r.cfg.Meter.Read()
-		r.take(seq, in)
-	}
-	r.cfg.Meter.EndOfInput()
-	if n := r.cfg.Log.Unlisted(); n > 0 && r.stop.starting.Err() == nil {
-		r.cfg.Say(fmt.Sprintf("the inputs make %d jobs, and the job log has %d that are not among them", seq, n))
-	}
-	return nil
-}
-
-// take makes a job of an input and submits it, unless the job log has it as done or it
-// cannot be run.
-func (r *Run) take(seq int, in item) {
-	j, err := r.makeJob(seq, in)
-	if err != nil {
-		r.refuse(j, err)
-		return
-	}
-	done, err := r.cfg.Log.Done(seq, j.text)
-	switch {
-	case errors.Is(err, joblog.ErrChanged):
-		r.stop.fail(fmt.Errorf("%w; it is now: %s\n"+
-			"Use a new job log, or --resume-by command if only the order of the inputs is another", err, brief(j.text)))
-	case done:
-		r.cfg.Meter.Skip()
-		r.stop.fail(r.printer.Print(output.Result{Seq: seq}))
-	default:
-		r.submit(j)
-	}
-}
-
-// refuse counts an invalid input as a failed job. It gets no line in the job log, so that
-// a resumed run reads it again.
-func (r *Run) refuse(j *job, err error) {
-	r.refusals.note(j, err)
-	r.stop.fail(r.printer.Print(output.Result{Seq: j.Seq}))
-	r.count(j, &proc.Status{Exit: proc.ExitCannotRun}, err.Error())
-}
-
 // outcome returns the result of the run.
 func (r *Run) outcome() Outcome {
 	s := r.cfg.Meter.Snapshot()
-	sig, err := r.stop.why()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Outcome{
-		Failed: int(s.Failed), Signal: sig, Err: err, Halted: r.halted, First: r.first, Left: s.Read - s.Done(),
-	}
+	o := Outcome{Failed: int(s.Failed), Left: s.Read - s.Done()}
+	o.Signal, o.Err = r.stop.why()
+	o.First, o.Halted = r.verdict.get()
+	return o
 }

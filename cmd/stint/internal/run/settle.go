@@ -21,15 +21,15 @@ func (r *Run) settle(a *attempt) (again bool) {
 	switch {
 	case ok:
 	case a.interrupted:
-		r.drop(a)
+		a.discard()
 		return false
 	case r.retry(a):
-		r.drop(a)
+		a.discard()
 		return true
 	}
 	if ok && !r.commit(a) {
 		if a.interrupted {
-			r.drop(a)
+			a.discard()
 			return false
 		}
 		ok = false
@@ -45,22 +45,13 @@ func (r *Run) settle(a *attempt) (again bool) {
 	return false
 }
 
-// drop discards an attempt and its output.
-func (r *Run) drop(a *attempt) {
-	a.redirect.Discard()
-	a.capture.Close()
-	if a.lines != nil {
-		a.lines.Finish()
-	}
-}
-
 // retry schedules another attempt, if the job has one left. Once the run starts no more
 // jobs, it schedules none: a job that was still running then has failed, while jobs that
 // wait for an attempt stay undone.
 func (r *Run) retry(a *attempt) bool {
 	j := a.job
 	delay, ok := r.cfg.Retry.Next(j.attempts, j.delay, rand.Uint64)
-	if !ok || a.unstartable || r.stop.starting.Err() != nil {
+	if !ok || a.faulty || r.stop.starting.Err() != nil {
 		return false
 	}
 	j.delay = delay
@@ -78,7 +69,7 @@ func (r *Run) commit(a *attempt) bool {
 	}
 	err := a.redirect.Commit(r.cfg.Log != nil)
 	if err != nil {
-		r.cannotStart(a, fmt.Errorf("keep its output: %w", err))
+		r.fault(a, fmt.Errorf("keep its output: %w", err))
 	}
 	return err == nil
 }
@@ -115,54 +106,12 @@ func (a *attempt) record(size int64) *joblog.Record {
 
 // count counts a job as done, and halts the run if the halt rule is met.
 func (r *Run) count(j *job, status *proc.Status, problem string) {
-	failed := *status != proc.Status{}
-	if failed {
-		r.noteFirst(j, status, problem)
-	}
-	good, bad := r.cfg.Meter.End(!failed)
-	if !r.cfg.Halt.Met(good, bad) {
+	if !r.verdict.count(j, status, problem) {
 		return
 	}
-	r.noteHalt(status)
 	if r.cfg.Halt.When == halt.Now {
 		r.stop.end(syscall.SIGTERM, errHalted)
 		return
 	}
 	r.stop.drain(errHalted)
-}
-
-// noteFirst stores a description of the first job that failed.
-func (r *Run) noteFirst(j *job, status *proc.Status, problem string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.first != "" {
-		return
-	}
-	switch {
-	case problem != "":
-	case status.Signal != 0:
-		problem = "ended by a signal: " + status.Signal.String()
-	default:
-		problem = fmt.Sprintf("exit status %d", status.Exit)
-	}
-	text := j.text
-	if text == "" {
-		text = j.tag()
-	}
-	r.first = fmt.Sprintf("job %d (%s): %s", j.Seq, problem, brief(text))
-}
-
-// noteHalt stores the exit status of the run, if the halt rule decides it: success if the
-// rule counts successes, and that of the failed job if it counts one failure. A job that
-// has succeeded can see such a rule met before the failed job itself does.
-func (r *Run) noteHalt(status *proc.Status) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch rule := r.cfg.Halt; {
-	case r.halted != nil:
-	case rule.What == halt.Success:
-		r.halted = &proc.Status{}
-	case rule.What == halt.Fail && rule.Count == 1 && *status != proc.Status{}:
-		r.halted = status
-	}
 }

@@ -2,13 +2,20 @@ package run
 
 import (
 	"fmt"
+	"sync"
 	"syscall"
 )
 
-// noteStop reports the first job that was stopped because it uses the terminal, which
+// stopNote reports the first job that was stopped because it uses the terminal, which
 // only one process group can have: without the message, the user would not know why the
-// run makes no progress. Other stops are intentional.
-func (r *Run) noteStop(j *job, sig syscall.Signal) {
+// run makes no progress. Other stops are intentional. It is safe for concurrent use.
+type stopNote struct {
+	say  func(string)
+	once sync.Once
+}
+
+// stopped is called when a signal has stopped a job.
+func (n *stopNote) stopped(j *job, sig syscall.Signal) {
 	wants := ""
 	switch sig {
 	case syscall.SIGTTIN:
@@ -18,8 +25,8 @@ func (r *Run) noteStop(j *job, sig syscall.Signal) {
 	default:
 		return
 	}
-	r.stopNoted.Do(func() {
-		r.cfg.Say(fmt.Sprintf("job %d has stopped and will not go on: it wants to %s the terminal, which jobs cannot use; "+
+	n.once.Do(func() {
+		n.say(fmt.Sprintf("job %d has stopped and will not go on: it wants to %s the terminal, which jobs cannot use; "+
 			"run it with an option not to ask, such as ssh -o BatchMode=yes or sudo -n, "+
 			"or give it its answers with --stdin FILE; "+
 			"--timeout ends such jobs, Ctrl-C the run", j.Seq, wants))
