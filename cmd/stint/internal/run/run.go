@@ -210,7 +210,6 @@ func (r *Run) run() Outcome {
 	background.Wait()
 	r.stop.fail(readErr)
 	r.stop.fail(r.printer.Flush())
-	r.signals.saying.Wait()
 	handled()
 	handler.Wait()
 	return r.outcome()

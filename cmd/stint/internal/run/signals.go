@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 
 	"github.com/stintgo/stint/internal/proc"
@@ -30,18 +29,32 @@ type signalHandler struct {
 	registry *registry
 	stop     *stopper
 
-	// saying has the messages, which may wait for a reader of standard error. The end of the
-	// run waits for them while run still handles signals, so that a signal can end that wait.
-	saying sync.WaitGroup
+	// said is closed when the message about the first signal is written, which may wait for a
+	// reader of standard error; nil: there is none. Owned by run.
+	said chan struct{}
 }
 
-// run handles signals until ctx ends.
+// run handles signals until ctx ends. While a message is not written yet, it goes on, so that
+// a signal can end the wait for a reader.
 func (h *signalHandler) run(ctx context.Context) {
 	for {
 		select {
 		case sig := <-h.cfg.Signal:
 			h.handle(sig.(syscall.Signal))
 		case <-ctx.Done():
+			h.finish()
+			return
+		}
+	}
+}
+
+// finish handles signals until the message is written, if there is one.
+func (h *signalHandler) finish() {
+	for h.said != nil {
+		select {
+		case sig := <-h.cfg.Signal:
+			h.handle(sig.(syscall.Signal))
+		case <-h.said:
 			return
 		}
 	}
@@ -67,7 +80,11 @@ func (h *signalHandler) handle(sig syscall.Signal) {
 func (h *signalHandler) interrupt(sig syscall.Signal) {
 	switch h.stop.interrupt(sig) {
 	case 1:
-		h.saying.Go(func() { h.sayWaiting(sig) })
+		h.said = make(chan struct{})
+		go func() {
+			defer close(h.said)
+			h.sayWaiting(sig)
+		}()
 	case 2:
 		h.registry.end(syscall.SIGKILL)
 	default:
