@@ -198,14 +198,22 @@ function file(name, size) {
 function storage() {
   const entries = new Map();
   let last = 0;
-  const list = (prefix) => [...entries].filter(([key]) => key.startsWith(prefix))
-    .map(([key, text]) => ({ ...JSON.parse(text), urlStorageKey: key }));
+  const counts = { searches: 0 }; // how often all entries were looked through
+  const list = (prefix) => {
+    counts.searches++;
+    return [...entries].filter(([key]) => key.startsWith(prefix))
+      .map(([key, text]) => ({ ...JSON.parse(text), urlStorageKey: key }));
+  };
   return {
+    counts,
+    entries,
     findAllUploads: async () => list('tus::'),
     findUploadsByFingerprint: async (fingerprint) => list(`tus::${fingerprint}::`),
     removeUpload: async (key) => { entries.delete(key); },
     addUpload: async (fingerprint, upload) => {
-      entries.set(`tus::${fingerprint}::${++last}`, JSON.stringify(upload));
+      const key = `tus::${fingerprint}::${++last}`;
+      entries.set(key, JSON.stringify(upload));
+      return key;
     },
   };
 }
@@ -256,6 +264,33 @@ test('a reload keeps the priority of a paused file, and of one that has not been
     await s.restore();
     assert.deepEqual(s.transfers.map(({ name, priority }) => [name, priority]), [['a', priority]]);
   }
+});
+
+test('a file is added and sent in a time that does not depend on how many there are', async () => {
+  const server = new Server();
+  const urlStorage = storage();
+  const s = scheduler(server, { slots: 1, urlStorage });
+  let reads = 0;
+  const t = await s.add(file('a', 10));
+  const { fingerprint } = t;
+  Object.defineProperty(t, 'fingerprint', { get: () => { reads++; return fingerprint; } });
+  await settle();
+  s.pause(t);
+  reads = 0;
+  for (let i = 0; i < 100; i++) {
+    await s.add(file(`${i}`, 10));
+  }
+  assert.equal(reads, 0, 'other files look at it');
+  s.resume(t);
+  while (server.pending.length > 0) {
+    await server.serve();
+    await settle();
+  }
+  assert.equal(server.finished.length, 101);
+  assert.equal(urlStorage.counts.searches, 1);
+  assert.equal(urlStorage.entries.size, 101);
+  const again = await s.add(file('a', 10));
+  assert.equal(again, t);
 });
 
 test('a failure is repeated after 1, 2 and 4 s, and takes no slot meanwhile', async () => {

@@ -29,6 +29,7 @@ export class Scheduler extends EventTarget {
   #delayed = new Map(); // waiting transfers that have failed, and the timer that queues them again
   #running = new Map(); // transfers with a slot, and their attempts
   #transfers = new Map(); // all that are listed, by ID
+  #byFingerprint = new Map(); // sets of them: a cancelled one may share its file with a later one
   #lastID = 0;
   #holds = 0; // while above 0 nothing starts: orders to many are under way
   #unauthorized = false;
@@ -77,7 +78,7 @@ export class Scheduler extends EventTarget {
   async add(file, { priority = 'normal' } = {}) {
     const fingerprint = await this.#fingerprint(file);
     const url = await this.#records.urlOf(fingerprint);
-    const listed = this.transfers.find((t) => t.fingerprint === fingerprint && t.state !== 'cancelled');
+    const listed = [...(this.#byFingerprint.get(fingerprint) ?? [])].find((t) => t.state !== 'cancelled');
     if (listed) {
       if (listed.needsFile) {
         this.#continue(listed, file);
@@ -137,6 +138,11 @@ export class Scheduler extends EventTarget {
   forget(t) {
     const ended = t.state === 'succeeded' || t.state === 'cancelled';
     if (ended && this.#transfers.delete(t.id)) {
+      const same = this.#byFingerprint.get(t.fingerprint);
+      same.delete(t);
+      if (same.size === 0) {
+        this.#byFingerprint.delete(t.fingerprint);
+      }
       this.dispatchEvent(new CustomEvent('forget', { detail: t }));
     }
     return ended;
@@ -204,6 +210,10 @@ export class Scheduler extends EventTarget {
   #list(fields) {
     const t = new Transfer({ id: ++this.#lastID, chunkSize: this.#chunkSize, ...fields });
     this.#transfers.set(t.id, t);
+    if (!this.#byFingerprint.has(t.fingerprint)) {
+      this.#byFingerprint.set(t.fingerprint, new Set());
+    }
+    this.#byFingerprint.get(t.fingerprint).add(t);
     this.#changed(t);
     return t;
   }
