@@ -347,6 +347,24 @@ func TestE1_Token(t *testing.T) {
 	}
 }
 
+// Escape does not close the dialog of the token, also if it is pressed again: browsers let a page prevent that once.
+func TestE1_TokenAndEscape(t *testing.T) {
+	s := serve(t, fast, browser.Config{Token: true})
+	b := s.open(1280)
+	b.await("the dialog", `document.querySelector("#sign-in").open`)
+	for range 4 {
+		b.run(chromedp.KeyEvent(kb.Escape))
+	}
+	b.await("the dialog", `document.querySelector("#sign-in:modal") !== null`)
+	b.run(chromedp.SetValue(chromedp.CSS("#token"), "any"))
+	b.click("#sign-in button")
+	b.await("the end of the dialog", `!document.querySelector("#sign-in").open`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	if eval[bool](b, `document.querySelector("#sign-in").open`) {
+		t.Error("the dialog opens again although the token is accepted")
+	}
+}
+
 // An empty file arrives, is finished by a request that can be repeated, and is not sent again.
 func TestE4_EmptyFileInBrowser(t *testing.T) {
 	s := serve(t, fast, browser.Config{})

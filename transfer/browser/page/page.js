@@ -266,8 +266,11 @@ setInterval(() => {
   showSummary();
 }, refreshEvery);
 
+let asking = false; // for the token
+
 // signIn asks for the token, and keeps it in sessionStorage once the server accepts it.
 function signIn(reason) {
+  asking = true;
   set($('refused'), 'textContent', reason);
   if (!$('sign-in').open) {
     $('sign-in').showModal();
@@ -275,6 +278,12 @@ function signIn(reason) {
 }
 
 $('sign-in').addEventListener('cancel', (event) => event.preventDefault());
+// Browsers let a page prevent that once, and close the dialog when Escape is pressed again.
+$('sign-in').addEventListener('close', () => {
+  if (asking) {
+    $('sign-in').showModal();
+  }
+});
 $('sign-in').querySelector('form').addEventListener('submit', async (event) => {
   event.preventDefault();
   const token = $('token').value.trim();
@@ -285,6 +294,7 @@ $('sign-in').querySelector('form').addEventListener('submit', async (event) => {
   }
   sessionStorage.setItem(tokenName, token);
   $('token').value = '';
+  asking = false;
   $('sign-in').close();
   scheduler.authorize();
 });
