@@ -17,6 +17,7 @@ type Queue struct {
 	wall  func() time.Time // the clock of schedules
 
 	followers followers
+	schedules schedules
 
 	halted   chan struct{} // closed when Run must return at once
 	haltOnce sync.Once
@@ -27,7 +28,6 @@ type Queue struct {
 	running  map[string]chan<- struct{} // the running Runs, by name; a signal requests a heartbeat
 	ran      bool                       // Run has been called: handlers and middleware are fixed
 	soon     chan time.Time             // receives the time of a new task that is due then
-	changed  chan struct{}              // signals that schedules may have changed in this process
 }
 
 // New returns a queue on a store, which the caller closes. It starts no goroutine. It
@@ -37,12 +37,14 @@ func New(store Store, cfg Config) *Queue {
 		panic(err)
 	}
 	cfg = cfg.withDefaults()
-	return &Queue{
+	q := &Queue{
 		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.New(), wall: wall,
 		handlers: make(map[string]Handler), running: make(map[string]chan<- struct{}), halted: make(chan struct{}),
-		soon: make(chan time.Time, 1), changed: make(chan struct{}, 1),
+		soon: make(chan time.Time, 1),
 		followers: followers{store: store, pause: cfg.Poll},
 	}
+	q.schedules = schedules{store: store, clock: q.clock, ids: &q.ids, changed: make(chan struct{}, 1)}
+	return q
 }
 
 // Why returns the reasons why a task waits, the binding reason first. Errors:

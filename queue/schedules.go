@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Schedule creates a schedule, or changes the schedule of that name to s. Every process
@@ -21,7 +23,7 @@ func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
 	if err != nil {
 		return fmt.Errorf("schedule %q: %w", s.Name, err)
 	}
-	return q.reschedule(ctx, s.Name, func(is *ScheduleState) (*ScheduleState, error) {
+	return q.schedules.change(ctx, s.Name, func(is *ScheduleState) (*ScheduleState, error) {
 		to := ScheduleState{Schedule: s}
 		if is == nil {
 			to.Next = table.next(q.wall(), time.Time{})
@@ -43,7 +45,7 @@ func (q *Queue) Schedule(ctx context.Context, s Schedule) error {
 // Unschedule removes a schedule. The tasks that it has submitted stay. Errors:
 // ErrNotFound.
 func (q *Queue) Unschedule(ctx context.Context, name string) error {
-	return q.reschedule(ctx, name, existing(name, func(*ScheduleState) (*ScheduleState, error) { return nil, nil }))
+	return q.schedules.change(ctx, name, existing(name, func(*ScheduleState) (*ScheduleState, error) { return nil, nil }))
 }
 
 // Schedules returns all schedules of the store, sorted by name; with a [PartialError], those of the
@@ -58,7 +60,7 @@ func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 	if p.Since.IsZero() {
 		p.Since = q.clock.Now()
 	}
-	return q.reschedule(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
+	return q.schedules.change(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
 		if is.Paused != nil {
 			return is, nil
 		}
@@ -71,7 +73,7 @@ func (q *Queue) PauseSchedule(ctx context.Context, name string, p Pause) error {
 // ResumeSchedule ends the pause of a schedule, which continues with the first tick from
 // now on. Errors: ErrNotFound, and ErrInvalid if this process cannot compute its ticks.
 func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
-	return q.reschedule(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
+	return q.schedules.change(ctx, name, existing(name, func(is *ScheduleState) (*ScheduleState, error) {
 		if is.Paused == nil {
 			return is, nil
 		}
@@ -92,7 +94,7 @@ func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
 // Errors: ErrNotFound, [ErrInvalid] if this system lacks the zone, and those of
 // [Queue.Submit]. It is not idempotent: each call submits a task.
 func (q *Queue) TriggerSchedule(ctx context.Context, name string) (ID, error) {
-	s, err := q.scheduleOf(ctx, name)
+	s, err := q.schedules.get(ctx, name)
 	switch {
 	case err != nil:
 		return ID{}, err
@@ -112,12 +114,12 @@ func (q *Queue) TriggerSchedule(ctx context.Context, name string) (ID, error) {
 
 func noSchedule(name string) error { return fmt.Errorf("%w: schedule %q", ErrNotFound, name) }
 
-// change returns the new state of a schedule: its argument if nothing changes, nil to
+// scheduleChange returns the new state of a schedule: its argument if nothing changes, nil to
 // remove the schedule. The argument is nil if there is no such schedule.
-type change func(is *ScheduleState) (to *ScheduleState, err error)
+type scheduleChange func(is *ScheduleState) (to *ScheduleState, err error)
 
 // existing returns a change of a schedule that must exist.
-func existing(name string, c change) change {
+func existing(name string, c scheduleChange) scheduleChange {
 	return func(is *ScheduleState) (*ScheduleState, error) {
 		if is == nil {
 			return nil, noSchedule(name)
@@ -126,12 +128,19 @@ func existing(name string, c change) change {
 	}
 }
 
-// reschedule changes a schedule. It computes the change again if another process was
-// faster.
-func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
+// schedules reads and changes the schedules of a store. Other processes do so too.
+type schedules struct {
+	store   Store
+	clock   clock.Steady
+	ids     *IDs          // of versions
+	changed chan struct{} // signals that this process may have changed a schedule
+}
+
+// change changes a schedule. It computes the change again if another process was faster.
+func (s *schedules) change(ctx context.Context, name string, c scheduleChange) error {
 	for {
 		r := Reschedule{Name: name}
-		is, err := q.scheduleOf(ctx, name)
+		is, err := s.get(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -141,12 +150,12 @@ func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 		if r.To, err = c(is); err != nil || r.To == is {
 			return err
 		}
-		now := q.clock.Now()
+		now := s.clock.Now()
 		if r.To != nil {
-			r.To.Version = q.ids.New(now)
+			r.To.Version = s.ids.New(now)
 		}
-		if err = q.store.Reschedule(ctx, now, r); !errors.Is(err, ErrChanged) {
-			signal(q.changed)
+		if err = s.store.Reschedule(ctx, now, r); !errors.Is(err, ErrChanged) {
+			signal(s.changed)
 			return err
 		}
 		if ctx.Err() != nil {
@@ -155,10 +164,10 @@ func (q *Queue) reschedule(ctx context.Context, name string, c change) error {
 	}
 }
 
-// scheduleOf returns the schedule of a name, nil if there is none. It may be among those that the
-// store returns with an error.
-func (q *Queue) scheduleOf(ctx context.Context, name string) (*ScheduleState, error) {
-	all, err := q.store.Schedules(ctx)
+// get returns the schedule of a name, nil if there is none. It may be among those that the store
+// returns with an error.
+func (s *schedules) get(ctx context.Context, name string) (*ScheduleState, error) {
+	all, err := s.store.Schedules(ctx)
 	if i := slices.IndexFunc(all, func(s ScheduleState) bool { return s.Name == name }); i >= 0 {
 		return &all[i], nil
 	}

@@ -39,12 +39,12 @@ const (
 // based on it is refused. At its end it wakes another call of Run, which may not know of
 // a change that this one has seen.
 func (s *session) tickUntil(ctx context.Context) {
-	defer signal(s.q.changed)
+	defer signal(s.q.schedules.changed)
 	k := ticker{q: s.q, known: make(map[string]*known)}
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	for ctx.Err() == nil { // even if another event came together with its end
-		taken(s.q.changed) // this look sees the change too
+		taken(s.q.schedules.changed) // this look sees the change too
 		wait := k.tick(ctx).Sub(s.q.wall())
 		if wait <= 0 {
 			continue // a timer must not be set to 0: see soonest
@@ -52,7 +52,7 @@ func (s *session) tickUntil(ctx context.Context) {
 		wake.Reset(min(wait, s.q.cfg.Poll)) // the clock may have been set back meanwhile
 		select {
 		case <-wake.C:
-		case <-s.q.changed:
+		case <-s.q.schedules.changed:
 		case <-ctx.Done():
 		}
 	}
