@@ -17,7 +17,7 @@ import (
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 	n, err := q.store.Command(ctx, q.clock.Now(), c)
 	q.dueAt(q.clock.Now())
-	q.heartbeatNow()
+	q.runs.heartbeatNow()
 	return n, err
 }
 

@@ -71,8 +71,8 @@ package queue
 // A worker, which is a session of Run:
 //
 //   - run.go: Run, Halt and the end of a session
-//   - session.go: the state of a session, and its loops
-//   - handle.go: handlers, and the errors by which they choose the next state
+//   - session.go: the state of a session, its loops, and the names of the Runs of a queue
+//   - handle.go: handlers with their middleware, and the errors by which they choose the next state
 //   - dispatcher.go: claims tasks of one queue when slots are free
 //   - claimsize.go: how many tasks a claim asks for
 //   - runner.go: runs the handlers of claimed tasks on slots

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -35,19 +36,13 @@ type Handler func(context.Context, *Attempt) error
 // payload as bytes, unlike a handler of [Kind.Handle]. Handle panics if the kind is empty
 // or already has a handler, if h is nil, or if Run has been called.
 func (q *Queue) Handle(kind string, h Handler) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	switch {
 	case kind == "":
 		panic("queue: Handle: the kind is empty")
 	case h == nil:
 		panic(fmt.Sprintf("queue: Handle: the handler of the kind %q is nil", kind))
-	case q.ran:
-		panic(fmt.Sprintf("queue: Handle: the handler of the kind %q is set after Run; set all handlers before it", kind))
-	case q.handlers[kind] != nil:
-		panic(fmt.Sprintf("queue: Handle: the kind %q already has a handler", kind))
 	}
-	q.handlers[kind] = h
+	q.handlers.add(kind, h)
 }
 
 // Use wraps the handlers of all kinds, also those that are set later, with middleware: a
@@ -59,31 +54,58 @@ func (q *Queue) Handle(kind string, h Handler) {
 //
 // Use panics if wrap is nil or if Run has been called.
 func (q *Queue) Use(wrap func(next Handler) Handler) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case wrap == nil:
+	if wrap == nil {
 		panic("queue: Use: the middleware is nil")
-	case q.ran:
-		panic("queue: Use: the middleware is set after Run; set it before")
 	}
-	q.around = append(q.around, wrap)
+	q.handlers.use(wrap)
 }
 
-// settleHandlers wraps the handlers with the middleware, at the first Run. The caller
-// holds the lock.
-func (q *Queue) settleHandlers() {
-	if q.ran {
-		return
+// handlers are the handlers of a queue, and the middleware around them. The first Run fixes
+// both.
+type handlers struct {
+	mu         sync.Mutex
+	byKind     map[string]Handler
+	middleware []func(Handler) Handler
+	wrapped    map[string]Handler // byKind with the middleware; nil until the first Run
+}
+
+func (s *handlers) add(kind string, h Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.wrapped != nil:
+		panic(fmt.Sprintf("queue: Handle: the handler of the kind %q is set after Run; set all handlers before it", kind))
+	case s.byKind[kind] != nil:
+		panic(fmt.Sprintf("queue: Handle: the kind %q already has a handler", kind))
 	}
-	wrapped := make(map[string]Handler, len(q.handlers))
-	for kind, h := range q.handlers {
-		for _, wrap := range slices.Backward(q.around) {
+	s.byKind[kind] = h
+}
+
+func (s *handlers) use(wrap func(Handler) Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wrapped != nil {
+		panic("queue: Use: the middleware is set after Run; set it before")
+	}
+	s.middleware = append(s.middleware, wrap)
+}
+
+// fix returns the handlers in their middleware, by kind. Neither can be set any more.
+func (s *handlers) fix() map[string]Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wrapped != nil {
+		return s.wrapped
+	}
+	wrapped := make(map[string]Handler, len(s.byKind))
+	for kind, h := range s.byKind {
+		for _, wrap := range slices.Backward(s.middleware) {
 			h = wrap(h)
 		}
 		wrapped[kind] = h
 	}
-	q.handlers, q.ran = wrapped, true // not before: wrap may panic
+	s.wrapped = wrapped // not before: wrap may panic
+	return wrapped
 }
 
 // The causes with which a handler's context ends, besides the task's Timeout and

@@ -16,18 +16,15 @@ type Queue struct {
 	clock clock.Steady
 	wall  func() time.Time // the clock of schedules
 
+	handlers  handlers
+	runs      runs
 	followers followers
 	schedules schedules
 
 	halted   chan struct{} // closed when Run must return at once
 	haltOnce sync.Once
 
-	mu       sync.Mutex
-	handlers map[string]Handler
-	around   []func(Handler) Handler
-	running  map[string]chan<- struct{} // the running Runs, by name; a signal requests a heartbeat
-	ran      bool                       // Run has been called: handlers and middleware are fixed
-	soon     chan time.Time             // receives the time of a new task that is due then
+	soon chan time.Time // receives the time of a new task that is due then
 }
 
 // New returns a queue on a store, which the caller closes. It starts no goroutine. It
@@ -39,8 +36,9 @@ func New(store Store, cfg Config) *Queue {
 	cfg = cfg.withDefaults()
 	q := &Queue{
 		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.New(), wall: wall,
-		handlers: make(map[string]Handler), running: make(map[string]chan<- struct{}), halted: make(chan struct{}),
-		soon: make(chan time.Time, 1),
+		handlers: handlers{byKind: make(map[string]Handler)}, runs: runs{byName: make(map[string]chan<- struct{})},
+		halted:    make(chan struct{}),
+		soon:      make(chan time.Time, 1),
 		followers: followers{store: store, pause: cfg.Poll},
 	}
 	q.schedules = schedules{store: store, clock: q.clock, ids: &q.ids, changed: make(chan struct{}, 1)}
@@ -51,15 +49,6 @@ func New(store Store, cfg Config) *Queue {
 // ErrNotFound.
 func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.Now(), id)
-}
-
-// heartbeatNow triggers a heartbeat in every Run, so that stop orders arrive now.
-func (q *Queue) heartbeatNow() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, ordered := range q.running {
-		signal(ordered)
-	}
 }
 
 // Stats returns the counts of tasks, by queue and state, the workers, and the limits in

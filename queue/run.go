@@ -34,7 +34,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	s := newSession(base, halt, q, slots, queueNames(queues))
-	defer q.leave(s.worker.Name)
+	defer q.runs.remove(s.worker.Name)
 
 	var dispatchers, loops sync.WaitGroup
 	loopsCtx, endLoops := context.WithCancel(context.WithoutCancel(ctx)) // leases live until the last handler ends

@@ -61,7 +61,7 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	late := !until.After(s.q.clock.Now()) // the claim took longer than the lease
 	for i := range tasks {
 		attempts[i] = &Attempt{
-			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, heartbeatNow: s.q.heartbeatNow,
+			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, heartbeatNow: s.q.runs.heartbeatNow,
 			queue: s.q,
 		}
 		if late {
@@ -94,7 +94,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 		a.returns()
 		s.outcomes <- s.conclude(ctx, a, err)
 	}()
-	err = protect(ctx, s.q.handlers[a.Kind], a)
+	err = protect(ctx, s.handlers[a.Kind], a)
 }
 
 // conclude returns the outcome for the error of a handler. If a method of the error panics, as

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +21,8 @@ type session struct {
 	q      *Queue
 	slots  stint.Scheduler
 	worker Worker
+	// handlers are in their middleware, by kind.
+	handlers map[string]Handler
 	// base is the parent of the handlers' contexts. It ends when handlers must end,
 	// which is later than the end of the caller's context.
 	base context.Context         //nolint:containedctx // passed to the loops
@@ -55,9 +58,20 @@ const outcomesAhead = 1024
 func newSession(
 	base context.Context, halt context.CancelCauseFunc, q *Queue, slots stint.Scheduler, queues []string,
 ) *session {
+	handling := q.handlers.fix()
+	kinds := slices.AppendSeq(make([]string, 0, len(handling)), maps.Keys(handling)) // not nil, without handlers too
+	slices.Sort(kinds)
 	ordered := make(chan struct{}, 1)
+	host, _ := os.Hostname()
+	worker := Worker{
+		Name: q.runs.add(q.cfg.Worker, ordered), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
+		Slots: slots.Stats().Limit, Since: q.clock.Now(), Version: version.Module(),
+	}
+	for _, name := range queues {
+		worker.Kinds[name] = kinds
+	}
 	return &session{
-		q: q, slots: slots, base: base, halt: halt, worker: q.asWorker(queues, slots, ordered),
+		q: q, slots: slots, base: base, halt: halt, worker: worker, handlers: handling,
 		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*Attempt),
 		ordered: ordered, sooner: make(chan struct{}, 1), first: q.clock.Now().Add(q.cfg.Lease),
 		fewer: make(chan struct{}, 1),
@@ -77,44 +91,39 @@ func queueNames(names []string) []string {
 	return slices.Compact(names)
 }
 
-// asWorker describes this Run to the store, and fixes the set of handlers. ordered
-// signals heartbeats of the Run until it leaves.
-func (q *Queue) asWorker(queues []string, slots stint.Scheduler, ordered chan<- struct{}) Worker {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.settleHandlers()
-	kinds := make([]string, 0, len(q.handlers))
-	for kind := range q.handlers {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	host, _ := os.Hostname()
-	w := Worker{
-		Name: q.freeName(ordered), Host: host, PID: os.Getpid(), Kinds: make(map[string][]string),
-		Slots: slots.Stats().Limit, Since: q.clock.Now(), Version: version.Module(),
-	}
-	for _, name := range queues {
-		w.Kinds[name] = kinds
-	}
-	return w
+// runs are the Runs of a queue that have not returned, by the names of their workers: the
+// store keeps one description for each name.
+type runs struct {
+	mu     sync.Mutex
+	byName map[string]chan<- struct{} // a signal triggers a heartbeat
 }
 
-// freeName returns a worker's name that no running Run has: the store keeps one
-// description for each name. The caller holds the lock.
-func (q *Queue) freeName(ordered chan<- struct{}) string {
-	name := q.cfg.Worker
-	for n := 2; q.running[name] != nil; n++ {
-		name = q.cfg.Worker + "-" + strconv.Itoa(n)
+// add adds a Run, and returns its name: the given one, with a number if another Run has it.
+func (r *runs) add(worker string, heartbeat chan<- struct{}) (name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name = worker
+	for n := 2; r.byName[name] != nil; n++ {
+		name = worker + "-" + strconv.Itoa(n)
 	}
-	q.running[name] = ordered
+	r.byName[name] = heartbeat
 	return name
 }
 
-// leave makes a worker's name free for another Run.
-func (q *Queue) leave(name string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.running, name)
+// remove makes the name of a Run free for another one.
+func (r *runs) remove(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byName, name)
+}
+
+// heartbeatNow triggers a heartbeat in every Run, so that stop orders arrive now.
+func (r *runs) heartbeatNow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, heartbeat := range r.byName {
+		signal(heartbeat)
+	}
 }
 
 // add registers attempts with the session.
