@@ -160,7 +160,7 @@ func (a *Attempt) Outcome(err error) Outcome {
 	}
 	a.inTx = true
 	a.mu.Unlock()
-	return a.queue.outcome(ctx, a, err)
+	return a.outcomeOf(ctx, err)
 }
 
 // Reported is what a handler has reported so far.

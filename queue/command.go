@@ -16,7 +16,7 @@ import (
 // succeeded. If it fails and that was the last attempt, the task is dead.
 func (q *Queue) Command(ctx context.Context, c Command) (int, error) {
 	n, err := q.store.Command(ctx, q.clock.Now(), c)
-	q.dueAt(q.clock.Now())
+	q.soon.add(q.clock.Now())
 	q.runs.heartbeatNow()
 	return n, err
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // Get returns a task. Errors: ErrNotFound.
-func (q *Queue) Get(ctx context.Context, id ID) (Task, error) { return q.get(ctx, id, Page{}) }
+func (q *Queue) Get(ctx context.Context, id ID) (Task, error) { return readTask(ctx, q.store, id, Page{}) }
 
-// get is Get with a page that says how to read.
-func (q *Queue) get(ctx context.Context, id ID, p Page) (Task, error) {
-	found, err := q.store.Find(ctx, Filter{IDs: []ID{id}}, p)
+// readTask reads a task as a page says. Errors: ErrNotFound.
+func readTask(ctx context.Context, store Store, id ID, p Page) (Task, error) {
+	found, err := store.Find(ctx, Filter{IDs: []ID{id}}, p)
 	if err != nil {
 		return Task{}, err
 	}

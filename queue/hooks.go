@@ -65,7 +65,7 @@ func (h *hooks) begun(ctx context.Context) {
 		case <-h.began:
 		case <-ctx.Done():
 			return
-		case <-h.s.q.halted:
+		case <-h.s.q.shutdown.halted:
 			return
 		case <-late.C:
 			h.s.q.cfg.Logger.Warn("hooks may miss events: the store has not confirmed that it sends them")
@@ -82,7 +82,7 @@ func (h *hooks) end() error {
 	h.at, h.last = h.s.q.clock.Now(), h.s.last
 	h.s.mu.Unlock()
 	close(h.over)
-	if h.s.q.gracefulWait(&h.all, func(error) { h.stop() }) {
+	if h.s.q.shutdown.wait(&h.all, func(error) { h.stop() }) {
 		return nil
 	}
 	return fmt.Errorf("queue: hooks do not return though their contexts have ended (at work: OnEvent %t, OnDead %t)",

@@ -19,7 +19,7 @@ func (s *session) maintainUntil(ctx context.Context) {
 	wake := time.NewTimer(s.q.cfg.Poll)
 	defer wake.Stop()
 	due, postponed := s.q.clock.Now(), false
-	defer func() { s.q.dueAt(s.q.clock.Now()) }()
+	defer func() { s.q.soon.add(s.q.clock.Now()) }()
 	for ctx.Err() == nil { // even if another event came together with its end
 		now := s.q.clock.Now()
 		wait := due.Sub(now)

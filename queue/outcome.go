@@ -22,9 +22,9 @@ func cut(text string) string {
 	return strings.Clone(text[:textMost]) // without the memory of the rest
 }
 
-// outcome returns the outcome of an attempt for the error of its handler, whose context
-// is ctx.
-func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
+// outcomeOf returns the outcome of an attempt for the error of its handler, whose context is
+// ctx. The attempt must have a queue.
+func (a *Attempt) outcomeOf(ctx context.Context, err error) Outcome {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o := Outcome{ID: a.lease.id, Token: a.lease.token, Checkpoint: a.checkpoint, InTx: a.inTx}
@@ -41,10 +41,10 @@ func (q *Queue) outcome(ctx context.Context, a *Attempt, err error) Outcome {
 	case IsShortage(err) && cause == nil: // a shortage that lasts until the Timeout is a failure
 		o.Kind, o.Error = OutcomeRelease, cut(err.Error())
 	case errors.As(err, &again):
-		o.Kind, o.RunAt = OutcomeSnooze, q.clock.Now().Add(again.delay)
+		o.Kind, o.RunAt = OutcomeSnooze, a.queue.clock.Now().Add(again.delay)
 	default:
 		o.Kind, o.Error, o.Permanent = OutcomeFailure, cut(err.Error()), retry.IsPermanent(err)
-		o.RunAt = q.clock.Now().Add(q.delay(&a.Task, err))
+		o.RunAt = a.queue.clock.Now().Add(a.retryDelay(&a.queue.cfg, err))
 	}
 	return o
 }
@@ -55,9 +55,9 @@ func interrupted(cause error) bool {
 	return cause != nil && !errors.Is(cause, context.DeadlineExceeded)
 }
 
-// delay returns the delay before the next attempt: that of the error if it has one, or
+// retryDelay returns the delay before the next attempt: that of the error if it has one, or
 // else that of the policy, which grows from the delay before.
-func (q *Queue) delay(t *Task, err error) time.Duration {
+func (t *Task) retryDelay(cfg *Config, err error) time.Duration {
 	if d, ok := retry.Delay(err); ok {
 		return d
 	}
@@ -72,8 +72,8 @@ func (q *Queue) delay(t *Task, err error) time.Duration {
 			break
 		}
 	}
-	policy := q.cfg.Retry
+	policy := cfg.Retry
 	policy.Attempts = t.Failures + 2 // the store counts the attempts
-	d, _ := policy.Next(t.Failures+1, before, q.cfg.Random)
+	d, _ := policy.Next(t.Failures+1, before, cfg.Random)
 	return d
 }

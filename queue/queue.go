@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -20,11 +19,8 @@ type Queue struct {
 	runs      runs
 	followers followers
 	schedules schedules
-
-	halted   chan struct{} // closed when Run must return at once
-	haltOnce sync.Once
-
-	soon chan time.Time // receives the time of a new task that is due then
+	shutdown  shutdown
+	soon      earliest // when a new task is due
 }
 
 // New returns a queue on a store, which the caller closes. It starts no goroutine. It
@@ -37,9 +33,9 @@ func New(store Store, cfg Config) *Queue {
 	q := &Queue{
 		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.New(), wall: wall,
 		handlers: handlers{byKind: make(map[string]Handler)}, runs: runs{byName: make(map[string]chan<- struct{})},
-		halted:    make(chan struct{}),
-		soon:      make(chan time.Time, 1),
 		followers: followers{store: store, pause: cfg.Poll},
+		shutdown:  shutdown{grace: cfg.Grace, linger: cfg.Linger, halted: make(chan struct{})},
+		soon:      make(earliest, 1),
 	}
 	q.schedules = schedules{store: store, clock: q.clock, ids: &q.ids, changed: make(chan struct{}, 1)}
 	return q
@@ -55,16 +51,20 @@ func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 // force.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.clock.Now()) }
 
-// dueAt wakes the maintenance of this process at a time.
-func (q *Queue) dueAt(at time.Time) {
+// earliest is a channel that holds one value, the earliest of the times that were added and
+// not received.
+type earliest chan time.Time
+
+// add adds a time, which is ignored if it is zero.
+func (c earliest) add(at time.Time) {
 	if at.IsZero() {
 		return
 	}
 	for {
 		select {
-		case q.soon <- at:
+		case c <- at:
 			return
-		case other := <-q.soon:
+		case other := <-c:
 			if other.Before(at) {
 				at = other
 			}

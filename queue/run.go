@@ -42,7 +42,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	hooks := s.startHooks(context.WithoutCancel(ctx))
 	hooks.begun(ctx)
 	select {
-	case <-q.halted: // before anything is claimed
+	case <-q.shutdown.halted: // before anything is claimed
 		halt(ErrStopping)
 	default:
 	}
@@ -58,7 +58,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 		loops.Go(func() { loop(loopsCtx) })
 	}
 	loops.Go(func() { s.tickUntil(ctx) })
-	loops.Go(func() { q.haltUntil(ctx, halt) })
+	loops.Go(func() { q.shutdown.haltUntil(ctx, halt) })
 
 	dispatchers.Wait() // until ctx ends
 	err := s.end(stop)
@@ -93,12 +93,23 @@ const haltTimeout = 100 * time.Millisecond
 // Such an attempt does not count as failed.
 //
 // Halt may be called more than once, and does not block.
-func (q *Queue) Halt() { q.haltOnce.Do(func() { close(q.halted) }) }
+func (q *Queue) Halt() { q.shutdown.halt() }
+
+// shutdown is how the Runs of a queue stop: how long they wait for functions, and whether
+// Halt has been called.
+type shutdown struct {
+	grace, linger time.Duration
+
+	once   sync.Once
+	halted chan struct{} // closed when Run must return at once
+}
+
+func (s *shutdown) halt() { s.once.Do(func() { close(s.halted) }) }
 
 // haltUntil ends the contexts and waits of Run when Halt is called, until ctx ends.
-func (q *Queue) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
+func (s *shutdown) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
 	select {
-	case <-q.halted:
+	case <-s.halted:
 		end(ErrStopping)
 	case <-ctx.Done():
 	}
@@ -107,27 +118,27 @@ func (q *Queue) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
 // end waits for the handlers, for Grace, and then ends their contexts and waits for
 // Linger.
 func (s *session) end(stop context.CancelCauseFunc) error {
-	if s.q.gracefulWait(&s.working, stop) {
+	if s.q.shutdown.wait(&s.working, stop) {
 		return nil
 	}
 	return s.left()
 }
 
-// gracefulWait waits for functions in two stages, of which the second begins with an
-// order to stop. It reports whether they have ended.
-func (q *Queue) gracefulWait(atWork *sync.WaitGroup, stop func(error)) bool {
+// wait waits for functions in two stages, of which the second begins with an order to stop.
+// It reports whether they have ended.
+func (s *shutdown) wait(atWork *sync.WaitGroup, stop func(error)) bool {
 	ended := make(chan struct{})
 	go func() {
 		atWork.Wait()
 		close(ended)
 	}()
-	for _, wait := range []time.Duration{q.cfg.Grace, q.cfg.Linger} {
+	for _, wait := range []time.Duration{s.grace, s.linger} {
 		select {
 		case <-ended:
 			return true
 		case <-time.After(wait):
 			stop(ErrStopping)
-		case <-q.halted:
+		case <-s.halted:
 			stop(ErrStopping)
 			return within(haltTimeout, ended)
 		}
@@ -155,7 +166,7 @@ func (s *session) await(settled <-chan struct{}) error {
 	select {
 	case <-settled:
 		return nil
-	case <-s.q.halted:
+	case <-s.q.shutdown.halted:
 	}
 	if within(haltTimeout, settled) {
 		return nil
@@ -169,7 +180,7 @@ func (s *session) awaitReturned() {
 	for s.unsettled() {
 		select {
 		case <-s.fewer:
-		case <-s.q.halted:
+		case <-s.q.shutdown.halted:
 			return
 		}
 	}

@@ -103,11 +103,11 @@ func (s *session) conclude(ctx context.Context, a *Attempt, err error) (o Outcom
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
-			o = s.q.outcome(ctx, a, err)
+			o = a.outcomeOf(ctx, err)
 			s.heed(a, o.Kind, err)
 		}
 	}()
-	o = s.q.outcome(ctx, a, err)
+	o = a.outcomeOf(ctx, err)
 	s.heed(a, o.Kind, err)
 	return o
 }

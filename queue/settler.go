@@ -81,7 +81,7 @@ func (s *session) settled(batch []Outcome, answers []error) {
 		o := batch[i]
 		if err == nil {
 			s.done(o)
-			s.q.dueAt(o.RunAt)
+			s.q.soon.add(o.RunAt)
 			continue
 		}
 		s.remove(o)

@@ -25,8 +25,8 @@ func (q *Queue) Submit(ctx context.Context, tasks ...NewTask) ([]Receipt, error)
 	}
 	receipts, err := q.store.Submit(ctx, q.clock.Now(), tasks)
 	for i := range tasks {
-		q.dueAt(tasks[i].RunAt)
-		q.dueAt(tasks[i].Deadline)
+		q.soon.add(tasks[i].RunAt)
+		q.soon.add(tasks[i].Deadline)
 	}
 	return receipts, err
 }

@@ -28,7 +28,7 @@ func (q *Queue) Wait(ctx context.Context, id ID) (Task, error) {
 	defer again.Stop()
 	var last Task
 	for wait := first; ; wait = min(2*wait, q.cfg.Poll) {
-		task, err := q.get(ctx, id, Page{Durable: true})
+		task, err := readTask(ctx, q.store, id, Page{Durable: true})
 		switch {
 		case err == nil && task.State.Finished():
 			return task, nil
