@@ -76,7 +76,7 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	if n, err := m.leaseLog.record(got.starts); err != nil {
+	if n, err := m.leaseLog.record(got.entries); err != nil {
 		m.unclaim(got.Tasks[n:], n > 0)
 		if got.Tasks = got.Tasks[:n]; n == 0 {
 			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)

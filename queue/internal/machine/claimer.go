@@ -131,26 +131,26 @@ func (g *claimer) grant(t *task, c *queue.Claim, got *granted) error {
 		}
 		return err
 	}
-	s := LeaseEntry{ID: t.id, Seq: held.row.Seq, Token: g.counters.nextToken(), At: g.clock.time(), Worker: c.Worker}
+	e := LeaseEntry{ID: t.id, Seq: held.row.Seq, Token: g.counters.nextToken(), At: g.clock.time(), Worker: c.Worker}
 	if c.Remote {
-		s.Remote = c.Lease
+		e.Remote = c.Lease
 	}
-	if held.slot, err = g.leaseLog.reserve(s.Token); err != nil {
+	if held.slot, err = g.leaseLog.reserve(e.Token); err != nil {
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 	}
 	q := g.queues.of(t)
-	place := g.limitMark(t, q, held.row.Key)
-	g.start(t, held, s, c.Lease)
+	limited := g.limitMark(t, q, held.row.Key)
+	g.start(t, held, e, c.Lease)
 	if got.Tasks == nil { // an estimate: limits may leave fewer tasks
 		likely := min(c.Max, 1+q.waiting.n, maxInitialTasks)
-		got.Tasks, got.starts = make([]queue.Task, 0, likely), make([]SlotEntry, 0, likely)
+		got.Tasks, got.entries = make([]queue.Task, 0, likely), make([]SlotEntry, 0, likely)
 	}
 	got.Tasks = append(got.Tasks, g.views.view(t, &held.row))
 	got.left.take(&got.Tasks[len(got.Tasks)-1])
 	if held.slot > 0 {
-		got.starts = append(got.starts, SlotEntry{held.slot, s})
+		got.entries = append(got.entries, SlotEntry{held.slot, e})
 	}
-	got.mark = max(got.mark, written, place)
+	got.mark = max(got.mark, written, limited)
 	if held.suspect { // otherwise its crash could count as one of the previous suspect too
 		got.mark = max(got.mark, q.suspects.end)
 	}
@@ -177,12 +177,12 @@ func (g *claimer) limitMark(t *task, q *queueState, key string) (mark uint64) {
 }
 
 // start moves a task from the order of its queue to Running, and counts it against rates.
-func (g *claimer) start(t *task, held *lease, s LeaseEntry, length time.Duration) {
+func (g *claimer) start(t *task, held *lease, e LeaseEntry, length time.Duration) {
 	q := g.queues.of(t)
 	g.states.start(t, held.row.Key)
-	g.transitions.claimed(q, &held.row, s, g.clock.time())
+	g.transitions.claimed(q, &held.row, e, g.clock.time())
 	g.states.run(t, held, g.clock.after(length))
-	q.lastStart = s.Token
+	q.lastStart = e.Token
 	if q.limits.rate.limited() {
 		q.arrival = q.limits.rate.spend(q.arrival, g.clock.now)
 	}
@@ -257,7 +257,7 @@ func (g *claimer) unspend(q *queueState, key string, token queue.Token) {
 type granted struct {
 	queue.Claimed
 	more    bool        // other tasks may be able to start now; Next is the present time
-	starts  []SlotEntry // the leases of Tasks
+	entries []SlotEntry // of the lease log, for the leases of Tasks
 	mark    uint64      // the journal's mark that must be durable before the claim returns
 	damaged int         // tasks that were put in quarantine
 	left    allowance   // what the answer may still take

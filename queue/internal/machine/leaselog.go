@@ -11,29 +11,29 @@ type leaseLog struct {
 	counters *counters
 	tasks    *tasks
 
-	over    []freedSlot  // slots of leases that have ended since the last call of take; freed when that is durable
+	ended   []freedSlot  // slots of leases that have ended since the last call of take; freed when that is durable
 	storage LeaseStorage // nil: nothing is recorded
 }
 
-// end adds the slot of a lease that has ended to over.
+// end has the end of this step free the slot of a lease that has ended.
 func (g *leaseLog) end(held *lease) {
 	if held.slot > 0 {
-		g.over = append(g.over, freedSlot{held.slot, held.row.Lease.Token})
+		g.ended = append(g.ended, freedSlot{held.slot, held.row.Lease.Token})
 	}
 }
 
 // take removes and returns the slots of leases that have ended in this step.
 func (g *leaseLog) take() []freedSlot {
-	over := g.over
-	g.over = nil
-	return over
+	ended := g.ended
+	g.ended = nil
+	return ended
 }
 
 // putBack undoes take: the ends of these leases are not durable yet, so a later step
 // frees their slots.
-func (g *leaseLog) putBack(over []freedSlot) { g.over = append(g.over, over...) }
+func (g *leaseLog) putBack(ended []freedSlot) { g.ended = append(g.ended, ended...) }
 
-// reserve reserves a slot for a start that is about to be made.
+// reserve reserves a slot for a lease that is about to begin.
 func (g *leaseLog) reserve(token queue.Token) (slot int, err error) {
 	if g.storage == nil {
 		return 0, nil
@@ -41,57 +41,58 @@ func (g *leaseLog) reserve(token queue.Token) (slot int, err error) {
 	return g.storage.Reserve(token)
 }
 
-// record records starts. It is called when the rows with which the tasks were claimed
-// are durable, and before the claim returns. So every lease that a worker holds has an
-// entry, and a row that has not ended it; an entry whose row disagrees belongs to a
-// lease that has ended or that no worker received. record returns how many starts it
-// has recorded before the first error: those have started.
-func (g *leaseLog) record(starts []SlotEntry) (n int, err error) {
-	if len(starts) == 0 {
+// record writes the entries of a claim. It is called when the rows with which the tasks
+// were claimed are durable, and before the claim returns. So every lease that a worker
+// holds has an entry, and a row that has not ended it; an entry whose row disagrees belongs
+// to a lease that has ended or that no worker received. record returns how many entries it
+// has written before the first error: their tasks have started.
+func (g *leaseLog) record(entries []SlotEntry) (n int, err error) {
+	if len(entries) == 0 {
 		return 0, nil
 	}
-	return g.storage.Put(starts)
+	return g.storage.Put(entries)
 }
 
 // free frees slots. The ends of their leases must be durable: otherwise a crash could
 // bring back a lease whose entry is gone.
-func (g *leaseLog) free(over []freedSlot) {
-	for _, e := range over {
-		g.storage.Free(e.slot, e.token)
+func (g *leaseLog) free(slots []freedSlot) {
+	for _, f := range slots {
+		g.storage.Free(f.slot, f.token)
 	}
 }
 
 // recall returns the newest entry of each task that an earlier machine has recorded, and
 // the slots of older and of void entries.
-func (g *leaseLog) recall() (newest map[queue.ID]SlotEntry, over []freedSlot, err error) {
+func (g *leaseLog) recall() (newest map[queue.ID]SlotEntry, unused []freedSlot, err error) {
 	newest = make(map[queue.ID]SlotEntry)
 	if g.storage == nil {
 		return newest, nil, nil
 	}
 	first := g.counters.firstToken()
-	err = g.storage.Recall(func(slot int, s LeaseEntry) {
-		other, twice := newest[s.ID]
+	err = g.storage.Recall(func(slot int, e LeaseEntry) {
+		other, twice := newest[e.ID]
 		switch {
-		case s.Token >= first: // void: the rows are an older copy than the log
-			over = append(over, freedSlot{slot, s.Token})
-		case twice && s.Token < other.Token:
-			over = append(over, freedSlot{slot, s.Token})
+		case e.Token >= first: // void: the rows are an older copy than the log
+			unused = append(unused, freedSlot{slot, e.Token})
+		case twice && e.Token < other.Token:
+			unused = append(unused, freedSlot{slot, e.Token})
 		case twice:
-			over = append(over, freedSlot{other.Slot, other.Token})
-			newest[s.ID] = SlotEntry{slot, s}
+			unused = append(unused, freedSlot{other.Slot, other.Token})
+			newest[e.ID] = SlotEntry{slot, e}
 		default:
-			newest[s.ID] = SlotEntry{slot, s}
+			newest[e.ID] = SlotEntry{slot, e}
 		}
 	})
-	return newest, over, err
+	return newest, unused, err
 }
 
-// unused appends to over the slots of entries whose leases do not continue.
-func (g *leaseLog) unused(starts map[queue.ID]SlotEntry, over []freedSlot) []freedSlot {
-	for id, n := range starts {
-		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.slot != n.Slot {
-			over = append(over, freedSlot{n.Slot, n.Token})
+// freeUnused has the end of the first step free the unused slots of recall, and those of
+// entries whose leases do not continue.
+func (g *leaseLog) freeUnused(newest map[queue.ID]SlotEntry, unused []freedSlot) {
+	g.ended = unused
+	for id, e := range newest {
+		if t := g.tasks.get(id); t == nil || t.leased() == nil || t.lease.slot != e.Slot {
+			g.ended = append(g.ended, freedSlot{e.Slot, e.Token})
 		}
 	}
-	return over
 }

@@ -40,11 +40,11 @@ func (o *loader) load() error {
 		running []record.Row
 		joining []record.Head
 	)
-	starts, over, err := o.leaseLog.recall()
+	entries, unused, err := o.leaseLog.recall()
 	if err != nil {
 		return err
 	}
-	logged := func(id queue.ID) bool { _, ok := starts[id]; return ok }
+	logged := func(id queue.ID) bool { _, ok := entries[id]; return ok }
 	err = o.eachSummary(logged, func(h *rowSummary) error {
 		o.counters.reserve(h.seq)
 		o.clock.now = max(o.clock.now, h.changed)
@@ -56,7 +56,7 @@ func (o *loader) load() error {
 		if !head.State.Finished() && joins(head) {
 			joining = append(joining, *head)
 		}
-		row, ran, err := o.lastRow(head, h.more.value, starts[head.ID])
+		row, ran, err := o.lastRow(head, h.more.value, entries[head.ID])
 		if ran {
 			running = append(running, row)
 		} else if err == nil {
@@ -70,12 +70,12 @@ func (o *loader) load() error {
 	o.tasks.indexAll()
 	order.flush(o.states, len(order.window))
 	for i := range running {
-		o.addRunning(&running[i], starts[running[i].ID])
+		o.addRunning(&running[i], entries[running[i].ID])
 	}
 	o.states.sortLists()
 	o.joinAll(joining)
 	o.restart()
-	o.leaseLog.over = o.leaseLog.unused(starts, over)
+	o.leaseLog.freeUnused(entries, unused)
 	return nil
 }
 
@@ -133,36 +133,36 @@ func (o *loader) joinAll(joining []record.Head) {
 
 // lastRow returns the row of a task, and whether the task was running when the previous
 // machine ended, as its row or its entry in the lease log says.
-func (o *loader) lastRow(h *record.Head, value []byte, n SlotEntry) (row record.Row, ran bool, err error) {
-	started := h.State == queue.Waiting && n.Token > 0 && n.Seq == h.Seq
+func (o *loader) lastRow(h *record.Head, value []byte, e SlotEntry) (row record.Row, ran bool, err error) {
+	started := h.State == queue.Waiting && e.Token > 0 && e.Seq == h.Seq
 	if h.State != queue.Running && !started {
 		return row, false, nil
 	}
 	if row, err = record.Decode(value); err != nil {
 		return row, false, err
 	}
-	o.restoreClaim(&row, n)
+	o.restoreClaim(&row, e)
 	return row, row.State == queue.Running, nil
 }
 
 // restoreClaim adds the last claim to a row if only the lease log has it. A claim
 // writes no row, so only a row in state Waiting may lack a claim: all later changes of
 // a running task write the row.
-func (o *loader) restoreClaim(row *record.Row, n SlotEntry) {
-	if n.Token > row.Lease.Token && row.State == queue.Waiting {
-		o.clock.now = max(o.clock.now, n.At.UnixNano())
-		o.transitions.claimed(o.queues.get(row.Queue), row, n.LeaseEntry, n.At)
+func (o *loader) restoreClaim(row *record.Row, e SlotEntry) {
+	if e.Token > row.Lease.Token && row.State == queue.Waiting {
+		o.clock.now = max(o.clock.now, e.At.UnixNano())
+		o.transitions.claimed(o.queues.get(row.Queue), row, e.LeaseEntry, e.At)
 	}
 }
 
 // addRunning adds a running task to the memory. The entry in the lease log keeps its slot
 // if it is of the present lease.
-func (o *loader) addRunning(row *record.Row, n SlotEntry) {
+func (o *loader) addRunning(row *record.Row, e SlotEntry) {
 	t := o.states.admit(row)
 	o.queues.of(t).order.Keys().Admit(row.Key)
 	held := &lease{row: *row, order: row.Order, by: row.OrderBy, reason: row.OrderReason}
-	if n.Token == row.Lease.Token {
-		held.slot = n.Slot
+	if e.Token == row.Lease.Token {
+		held.slot = e.Slot
 	}
 	o.states.run(t, held, o.clock.after(row.Remote))
 }

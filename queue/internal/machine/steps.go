@@ -137,16 +137,16 @@ const decided = "the change is decided, and is written when that is possible, un
 // endAt is end with channels instead of a context: it returns journal.ErrLeft when
 // leave is closed, and journal.ErrStalled when stalled is closed.
 func (s *steps) endAt(leave, stalled <-chan struct{}) error {
-	mark, over := s.seal(), s.leaseLog.take()
+	mark, ended := s.seal(), s.leaseLog.take()
 	s.mu.Unlock()
 	err := s.journal.Sync(mark, leave, stalled)
 	if err == nil {
-		s.leaseLog.free(over)
+		s.leaseLog.free(ended)
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaseLog.putBack(over)
+	s.leaseLog.putBack(ended)
 	return err
 }
 

@@ -141,11 +141,11 @@ func (x *transitions) finish(t *task) {
 }
 
 // claimed adds a claim to a row.
-func (x *transitions) claimed(q *queueState, row *record.Row, s LeaseEntry, at time.Time) {
+func (x *transitions) claimed(q *queueState, row *record.Row, e LeaseEntry, at time.Time) {
 	row.Progress = queue.Progress{}
-	x.stepAt(q, row, queue.Running, cause{on: queue.OnClaim, by: s.Worker, token: s.Token}, at)
-	row.Lease = queue.Lease{Worker: s.Worker, Token: s.Token}
-	row.Remote = s.Remote
+	x.stepAt(q, row, queue.Running, cause{on: queue.OnClaim, by: e.Worker, token: e.Token}, at)
+	row.Lease = queue.Lease{Worker: e.Worker, Token: e.Token}
+	row.Remote = e.Remote
 }
 
 // put puts a task that is in no state, a new or a retried one, into its first state.
