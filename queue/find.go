@@ -9,7 +9,9 @@ import (
 )
 
 // Get returns a task. Errors: ErrNotFound.
-func (q *Queue) Get(ctx context.Context, id ID) (Task, error) { return readTask(ctx, q.store, id, Page{}) }
+func (q *Queue) Get(ctx context.Context, id ID) (Task, error) {
+	return readTask(ctx, q.store, id, Page{})
+}
 
 // readTask reads a task as a page says. Errors: ErrNotFound.
 func readTask(ctx context.Context, store Store, id ID, p Page) (Task, error) {
