@@ -58,11 +58,13 @@ package cluster
 //
 //   - cluster.go: Config, Node, its opening and its end
 //   - leader.go: what a node knows about the leader, and requests to it
-//   - lead.go: takes the lead, follows another node, and changes between the two
+//   - election.go: takes the lead, follows another node, and changes between the two
+//   - term.go: what a node has while it leads
+//   - checked.go: the store of a node that leads
 //   - lookout.go: when a node that follows looks whether it can lead
 //   - calls.go: the calls of a store
+//   - caller.go: makes calls at the node that leads, across changes of leader
 //   - submit.go: calls of Submit that a follower sends together
-//   - listen.go: signals across changes of leader
 //   - slots.go: Slots, a limit over hosts for work that is not a task
 //   - rates.go: Bucket, a rate over hosts for work that is not a task
 //   - permits.go: the permits of a node, and its session with the leader
@@ -90,7 +92,6 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/internal/router"
 )
 
@@ -168,47 +169,20 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// follower is the store of whichever node leads.
-type follower struct {
-	*httpstore.Store
-	submits *submits
-}
-
-func newFollower(n *Node) (follower, error) {
-	s, err := httpstore.Open("http://leader", httpstore.Config{
-		Patience: n.cfg.Patience, WatchBuffer: n.cfg.WatchBuffer, Transport: toLeader{n.current},
-		Name: "the node that leads",
-	})
-	if err != nil {
-		return follower{}, err
-	}
-	return follower{s, &submits{send: s.Submit}}, nil
-}
-
-// Submit is as [queue.Store] says.
-func (f follower) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
-	return f.submits.submit(ctx, now, tasks)
-}
-
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
-	open    Opener
-	cfg     Config
-	self    identity
-	current *current
-	remote  follower
-	permits *permits
-	members *membership
-	targets *targets      // peers
-	yield   chan struct{} // receives when another node is to lead in place of this one
-
+	self     identity
+	current  *current
+	calls    *caller
+	permits  *permits
+	members  *membership
+	targets  *targets // peers
 	endpoint *endpoint
-	listens  string         // the address of the endpoint
-	running  sync.WaitGroup // the goroutines of this node, and the end of stores
-	close    sync.Once
+	election *election
 
-	mu     sync.Mutex // guards closed
-	closed error      // what Close returns
+	running sync.WaitGroup // members.run
+	close   sync.Once
+	closed  error // what Close returns; set by close
 }
 
 var _ queue.Store = (*Node)(nil)
@@ -236,19 +210,14 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	store, led, err := n.try(ctx)
+	n.election.listens = listener.Addr().String()
+	store, led, err := n.election.try(ctx)
 	if err != nil {
 		n.current.end(queue.ErrClosed)
-		return nil, errors.Join(err, n.remote.Close(), listener.Close())
+		return nil, errors.Join(err, n.calls.remote.Close(), listener.Close())
 	}
-	n.listens = listener.Addr().String()
 	n.endpoint.serve(listener, cfg.network)
-	if store != nil {
-		n.lead(store)
-	} else {
-		n.follow(led)
-	}
-	n.running.Go(func() { n.run(store, led) })
+	n.election.start(store, led)
 	n.running.Go(n.members.run)
 	return n, nil
 }
@@ -259,18 +228,25 @@ func newNode(open Opener, cfg Config, address string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, at := identity{cfg.Name, own, cfg.table.Share(cfg.group)}, newCurrent(cfg.seats)
-	dial := dialer{cfg.Name, cfg.network}
-	n := &Node{
-		open: open, cfg: cfg, self: self, current: at, permits: newPermits(at, cfg.Name, cfg.lease),
-		members: &membership{self: self, current: at, dialer: dial, log: cfg.Logger}, targets: &targets{dialer: dial},
-		endpoint: newEndpoint(self, at, &cfg), yield: make(chan struct{}, 1),
-	}
-	if n.remote, err = newFollower(n); err != nil {
+	at := newCurrent(cfg.seats)
+	remote, err := newFollower(at, cfg.Patience, cfg.WatchBuffer)
+	if err != nil {
 		return nil, err
 	}
-	at.replace(&view{store: n.remote})
-	return n, nil
+	self := identity{cfg.Name, own, cfg.table, cfg.group}
+	dialer := dialer{cfg.Name, cfg.network}
+	peers := &targets{dialer: dialer}
+	return &Node{
+		self: self, current: at, targets: peers,
+		calls:    &caller{current: at, remote: remote, clock: cfg.clock, patience: cfg.Patience},
+		permits:  newPermits(at, cfg.Name, cfg.lease),
+		members:  &membership{self: self, current: at, dialer: dialer, log: cfg.Logger},
+		endpoint: newEndpoint(self, at, &cfg),
+		election: &election{
+			open: open, self: self, current: at, dialer: dialer, targets: peers, lease: cfg.lease, log: cfg.Logger,
+			yield: make(chan struct{}, 1),
+		},
+	}, nil
 }
 
 // listen listens for the other nodes, and returns the address by which they reach this one.
@@ -308,6 +284,7 @@ func (n *Node) Close() error {
 		n.current.end(queue.ErrClosed)
 		n.running.Wait()
 		n.permits.running.Wait()
+		ended := n.election.wait()
 		if at := n.current.view().at; at != nil {
 			at.transport.CloseIdleConnections()
 		}
@@ -316,22 +293,13 @@ func (n *Node) Close() error {
 		defer stop()
 		err := n.endpoint.close(ctx)
 		n.targets.close()
-		n.record(errors.Join(err, n.remote.Close()))
+		n.closed = errors.Join(ended, err, n.calls.remote.Close())
 	})
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	return n.closed
 }
 
 // answersWithin is how long Close waits for the last answers to other nodes.
 const answersWithin = time.Second
-
-// record records an error of Close.
-func (n *Node) record(err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.closed = errors.Join(n.closed, err)
-}
 
 // Leader returns the node that leads, and whether it is this one. The zero Leader means that
 // none is known.

@@ -75,12 +75,12 @@ func (e *endpoint) close(ctx context.Context) error {
 
 // answer answers a call of another node.
 func (e *endpoint) answer(w http.ResponseWriter, r *http.Request) {
-	front := e.current.view().front
+	v := e.current.view()
 	switch {
 	case isNodePath(r.URL.Path):
 		e.answerNode(w, r)
-	case front != nil:
-		front.ServeHTTP(w, r)
+	case v.leads():
+		v.term.front.ServeHTTP(w, r)
 	default:
 		e.refuseAsLeader(w)
 	}
@@ -107,9 +107,9 @@ func (e *endpoint) answerNode(w http.ResponseWriter, r *http.Request) {
 	case !v.leads():
 		e.refuseAsLeader(w)
 	case r.URL.Path == rosterPath:
-		v.roster.ServeHTTP(w, r)
+		v.term.roster.ServeHTTP(w, r)
 	default:
-		v.hub.ServeHTTP(w, r)
+		v.term.hub.ServeHTTP(w, r)
 	}
 }
 
@@ -136,7 +136,8 @@ func (e *endpoint) refuseAsLeader(w http.ResponseWriter) {
 // authorized reports whether a request has the token of this node. It compares hashes of
 // equal length in constant time, so that its duration reveals nothing about the token.
 func (e *endpoint) authorized(r *http.Request) bool {
-	got, want := sha256.Sum256([]byte(r.Header.Get("Authorization"))), sha256.Sum256([]byte("Bearer "+e.self.contact.token))
+	got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+	want := sha256.Sum256([]byte("Bearer " + e.self.contact.token))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/server"
 )
 
 // OpenAround is Open with a handler around what the leader serves.
@@ -78,9 +77,9 @@ func Accepts(leads int, every time.Duration, at []time.Time, others []int) (acce
 // grants that the cluster reports to the scheduler as lost. The goroutine that calls into schedulers wakes up
 // after the node has been closed and before its permits end.
 func LostAtClose() (lost []stint.Grant, err error) {
-	n := &Node{cfg: Config{}.withDefaults(), current: newCurrent(nil)}
-	p := newPermits(n.current, n.cfg.Name, n.cfg.lease)
-	n.permits = p
+	at := newCurrent(nil)
+	p := newPermits(at, "node", permitLease)
+	n := &Node{current: at, permits: p}
 	p.begin.Do(func() {}) // the goroutines are started below
 	s, err := n.Slots("limit", SlotsConfig{Max: 1})
 	if err != nil {
@@ -88,8 +87,8 @@ func LostAtClose() (lost []stint.Grant, err error) {
 	}
 	s.Bind(func() {}, func(g stint.Grant, _ error) { lost = append(lost, g) })
 	s.grants[1] = struct{}{} // a function runs on it
-	p.leave(n.current.life)
-	n.current.end(queue.ErrClosed)
+	p.leave(at.life)
+	at.end(queue.ErrClosed)
 	go p.call()
 	synctest.Wait()
 	p.end(queue.ErrClosed) // by watch
@@ -99,7 +98,7 @@ func LostAtClose() (lost []stint.Grant, err error) {
 
 // LeaderOf returns a node that leads with a store. It serves no other nodes and is not closed.
 func LeaderOf(s queue.Store) *Node {
-	n := &Node{cfg: Config{}.withDefaults(), current: newCurrent(nil)}
-	n.current.replace(&view{store: s, front: new(server.Server), now: n.cfg.clock})
-	return n
+	cfg, at := Config{}.withDefaults(), newCurrent(nil)
+	at.replace(&view{term: &term{calls: s, now: cfg.clock}})
+	return &Node{current: at, calls: &caller{current: at, clock: cfg.clock, patience: cfg.Patience}}
 }

@@ -96,9 +96,9 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 		}
 		return nil, err
 	}
-	stores := make([]queue.Store, len(groups))
+	stores, elections := make([]queue.Store, len(groups)), make([]*election, len(groups))
 	for i, n := range g.nodes {
-		stores[i] = n
+		stores[i], elections[i] = n, n.election
 	}
 	g.Store = router.New(table, stores)
 	for i := range g.nodes {
@@ -106,7 +106,7 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 			return nil, errors.Join(err, g.Close())
 		}
 	}
-	g.spread.Go(func() { cfg.seats.spread(g.life, g.nodes) })
+	g.spread.Go(func() { cfg.seats.spread(g.life, elections) })
 	return g, nil
 }
 

@@ -8,37 +8,28 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/stintgo/stint/queue"
-	"github.com/stintgo/stint/server"
 )
 
-// view is what a node knows about the leader, and the store that its calls go to, see
-// [Node.storeOf]. A view does not change: it is replaced.
+// view is what a node knows about the leader. A view does not change: it is replaced.
 type view struct {
-	store  queue.Store    // the node's remote store, unless the node leads
-	leader queue.Leader   // zero if none is known
-	at     *target        // of the leader; nil if none is known
-	front  *server.Server // serves the other nodes, if this node leads
-	hub    *hub           // has the permits of all nodes, if this node leads
-	roster *roster        // of the nodes, if this node leads
-
-	now    func() time.Time // by the clock of the database server, if this node leads
-	differ sync.Once        // is done when that clock and the one of this host have been found to differ
+	leader queue.Leader // zero if none is known
+	at     *target      // of the leader; nil if none is known
+	term   *term        // of this node; nil unless it leads
 
 	life context.Context //nolint:containedctx // ends when the view is replaced
 	end  context.CancelFunc
 }
 
-func (v *view) leads() bool { return v.front != nil }
+func (v *view) leads() bool { return v.term != nil }
 
 // atEnd calls f when the view is replaced, unless stop is called before.
 func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.life, f) }
 
-// current has the present view of a node, until the node closes. The other parts of the node share
-// it: the one that leads and follows replaces the view, all others read it, and report signs that
-// the leader has gone to the lookout. It knows none of them. It is safe for concurrent use.
+// current has the present view of a node, and the life of the node. The parts of the node share it and
+// know each other only by it: election replaces the view, the others read it, and requests to the
+// leader report to the lookout whether it answers. It is safe for concurrent use.
 type current struct {
 	life    context.Context //nolint:containedctx // of the node
 	end     context.CancelCauseFunc
@@ -51,9 +42,11 @@ type current struct {
 	couldNotLead atomic.Pointer[error]
 }
 
+// newCurrent returns a current that knows no leader.
 func newCurrent(s *seats) *current {
 	c := &current{seats: s, lookout: newLookout()}
 	c.life, c.end = context.WithCancelCause(context.Background())
+	c.replace(&view{})
 	return c
 }
 

@@ -20,12 +20,14 @@ import (
 type identity struct {
 	name    string
 	contact contact
-	share   router.Share // what the table of its process says about its group
+	table   *router.Table // of its process
+	group   int           // in table
 }
 
 // member is the node for the leader. leads is the number of groups that its process leads.
 func (i *identity) member(leads int) member {
-	return member{Name: i.name, Contact: i.contact.String(), Leads: leads, Share: &i.share}
+	share := i.table.Share(i.group)
+	return member{Name: i.name, Contact: i.contact.String(), Leads: leads, Share: &share}
 }
 
 // membership makes a node known to each leader, and asks the leader for the other nodes. It is safe
@@ -40,7 +42,7 @@ type membership struct {
 // of returns the nodes of a host, as the leader knows them.
 func (m *membership) of(ctx context.Context, host string) ([]member, error) {
 	if v := m.current.view(); v.leads() {
-		return v.roster.of(host, clock.Now()), nil
+		return v.term.roster.of(host, clock.Now()), nil
 	}
 	return m.askLeader(ctx, http.MethodGet, url.Values{hostQuery: {host}}, nil)
 }
@@ -113,7 +115,8 @@ func (m *membership) leave() {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), answersWithin)
 	defer stop()
-	_, _ = m.askLeader(ctx, http.MethodDelete, nil, m.self.member(m.current.seats.load())) // otherwise the leader forgets it later
+	// If it does not, it forgets this node later.
+	_, _ = m.askLeader(ctx, http.MethodDelete, nil, m.self.member(m.current.seats.load()))
 }
 
 // askLeader sends a message about nodes to the leader, and returns the nodes of its answer.

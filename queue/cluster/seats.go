@@ -3,12 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +21,6 @@ const (
 	// declinedFor is for how many times moveEvery a process that has not taken a group over is not
 	// asked again: another one may lead more groups, but few enough, and take it.
 	declinedFor = 6
-	// hesitateEach is the pause before an attempt to lead, for each group that the process
-	// leads already, up to hesitateMost: a process that leads fewer comes first.
-	hesitateEach = 100 * time.Millisecond
-	hesitateMost = time.Second
 )
 
 // seats are the groups that a process leads. A process hands a group over only to one that
@@ -78,52 +71,8 @@ func (s *seats) accept(leads int, now time.Time) bool {
 	return true
 }
 
-// hesitate lets processes that lead fewer groups try first.
-func (n *Node) hesitate() {
-	if load := n.current.seats.load(); load > 0 && !n.current.lookout.isInvited() {
-		sleep(n.current.life, min(time.Duration(load)*hesitateEach, hesitateMost))
-	}
-}
-
-// handOver lets another node lead in place of this one, if it accepts. Calls wait for it.
-func (n *Node) handOver(ctx context.Context, to member, leads int) error {
-	c, err := parseContact(to.Contact)
-	if err != nil {
-		return err
-	}
-	const within = time.Second
-	ctx, stop := context.WithTimeout(ctx, within)
-	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		"http://node"+leadPath+"?"+leadsQuery+"="+strconv.Itoa(leads), http.NoBody)
-	if err != nil {
-		return err
-	}
-	res, err := n.targets.of(to.Contact, c).RoundTrip(r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close() //nolint:errcheck // it is empty
-	switch res.StatusCode {
-	case http.StatusOK:
-	case http.StatusConflict:
-		return errDeclined
-	default:
-		return fmt.Errorf("node %s answers %q", to.Name, res.Status)
-	}
-	n.cfg.Logger.Info("this node hands its group over", slog.String("to", to.Name))
-	select {
-	case n.yield <- struct{}{}:
-	default:
-	}
-	return nil
-}
-
-// errDeclined is the error of a node that does not take a group over.
-var errDeclined = errors.New("the other node has declined")
-
 // spread hands groups over to processes that lead fewer, one at a time, until ctx ends.
-func (s *seats) spread(ctx context.Context, nodes []*Node) {
+func (s *seats) spread(ctx context.Context, nodes []*election) {
 	declined := make(map[string]time.Time) // when to ask a process again, by its name
 	for ctx.Err() == nil {
 		// Not all processes at the same time.
@@ -139,7 +88,7 @@ func (s *seats) spread(ctx context.Context, nodes []*Node) {
 			declined[to.Name] = now.Add(declinedFor * s.every)
 		}
 		if err != nil && !errors.Is(err, errDeclined) && ctx.Err() == nil {
-			n.cfg.Logger.Warn("a group could not be handed over; trying again",
+			n.log.Warn("a group could not be handed over; trying again",
 				slog.String("to", to.Name), slog.Any("error", err))
 		}
 	}
@@ -147,7 +96,7 @@ func (s *seats) spread(ctx context.Context, nodes []*Node) {
 
 // surplus returns a node to hand over and the one that is to lead instead, if the process
 // leads at least two groups more than another one that is not omitted.
-func surplus(nodes []*Node, now time.Time, omit func(name string) bool) (from *Node, to member, leads int) {
+func surplus(nodes []*election, now time.Time, omit func(name string) bool) (from *election, to member, leads int) {
 	var views []*view
 	for _, n := range nodes {
 		v := n.current.view()
@@ -160,7 +109,7 @@ func surplus(nodes []*Node, now time.Time, omit func(name string) bool) (from *N
 		if !v.leads() {
 			continue
 		}
-		least := v.roster.least(now, omit)
+		least := v.term.roster.least(now, omit)
 		if len(least) == 0 || least[0].Leads+2 > leads || from != nil && least[0].Leads >= to.Leads {
 			continue
 		}
