@@ -21,12 +21,6 @@ type caller struct {
 	patience time.Duration
 }
 
-// againFirst and againLast limit the pause between two attempts of a call.
-const (
-	againFirst = 10 * time.Millisecond
-	againLast  = 200 * time.Millisecond
-)
-
 // route makes a call at the node that leads. While no node can answer, it makes the call
 // again, up to the patience of the node. A remote store does that by itself. The leader takes the
 // age of a call for a difference of the clocks, so the time of an attempt is when it is made.

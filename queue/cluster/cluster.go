@@ -54,28 +54,37 @@
 // call the leader nor pass for it.
 package cluster
 
-// The files:
+// A node is made of parts. Each knows those below it, and none beside it:
+//
+//	Groups, spread
+//	Node
+//	election, caller, membership, permits, endpoint
+//	current: the present view, which has the term of a node that leads; seats, lookout
+//	term: hub, roster, checked; identity, contact, dialer
+//
+// The files, in that order:
 //
 //   - cluster.go: Config, Node, its opening and its end
-//   - leader.go: what a node knows about the leader, and requests to it
-//   - election.go: takes the lead, follows another node, and changes between the two
-//   - term.go: what a node has while it leads
-//   - checked.go: the store of a node that leads
-//   - lookout.go: when a node that follows looks whether it can lead
 //   - calls.go: the calls of a store
+//   - peers.go: Peer, requests to any node
+//   - groups.go: Groups, queues with several leaders
+//   - spread.go: hands groups over to processes that lead fewer
+//   - election.go: takes the lead, follows another node, and changes between the two
 //   - caller.go: makes calls at the node that leads, across changes of leader
 //   - submit.go: calls of Submit that a follower sends together
+//   - membership.go: makes a node known to the leader
 //   - slots.go: Slots, a limit over hosts for work that is not a task
 //   - rates.go: Bucket, a rate over hosts for work that is not a task
 //   - permits.go: the permits of a node, and its session with the leader
-//   - hub.go: the permits of all nodes, at the leader
-//   - contact.go: how the nodes reach each other
 //   - endpoint.go: what a node answers the others
+//   - leader.go: what a node knows about the leader, and requests to it
+//   - seats.go: the groups that a process leads
+//   - lookout.go: when a node that follows looks whether it can lead
+//   - term.go: what a node has while it leads
+//   - checked.go: the store of a node that leads
+//   - hub.go: the permits of all nodes, at the leader
 //   - roster.go: the nodes that the leader knows
-//   - membership.go: makes a node known to the leader
-//   - peers.go: requests to nodes that do not lead
-//   - groups.go: Groups, queues with several leaders
-//   - seats.go: how the leads of groups are shared among the processes
+//   - contact.go: how the nodes reach each other
 
 import (
 	"cmp"
@@ -173,12 +182,12 @@ func (c Config) withDefaults() Config {
 type Node struct {
 	self     identity
 	current  *current
-	calls    *caller
-	permits  *permits
-	members  *membership
-	targets  *targets // peers
-	endpoint *endpoint
 	election *election
+	calls    *caller
+	members  *membership
+	permits  *permits
+	endpoint *endpoint
+	targets  *targets // peers
 
 	running sync.WaitGroup // members.run
 	close   sync.Once

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -18,7 +19,18 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
+)
+
+// The paths at which a node answers others, besides those of the calls of a store.
+const (
+	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
+	hostQuery  = "host"
+	knownField = "Stint-Nodes" // of its answers: the number of nodes
+	nodePath   = "/node"       // before the paths of [Config.Handler]
+	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
+	leadsQuery = "leads"
 )
 
 // contact is how the other nodes reach a node. As text it is a URL with the token as the
@@ -207,4 +219,12 @@ func reachable(l net.Addr, as string) (string, error) {
 		}
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	p := wire.ProblemOf(err)
+	w.Header().Set("Content-Type", wire.ProblemJSON)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the caller has gone if it fails
 }

@@ -149,13 +149,6 @@ func (e *election) hesitate() {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
 // lead makes this node the leader.
 func (e *election) lead(store Store) *term {
 	e.current.lookout.led()

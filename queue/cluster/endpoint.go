@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,18 +14,7 @@ import (
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
-	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
-)
-
-// The paths at which a node answers others, besides those of the calls of a store.
-const (
-	rosterPath = "/nodes" // at the leader: a POST or DELETE of a member, or a GET with a host
-	hostQuery  = "host"
-	knownField = "Stint-Nodes" // of its answers: the number of nodes
-	nodePath   = "/node"       // before the paths of [Config.Handler]
-	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
-	leadsQuery = "leads"
 )
 
 // endpoint answers the other nodes, and this one, at the address of the contact: the calls of a
@@ -139,12 +127,4 @@ func (e *endpoint) authorized(r *http.Request) bool {
 	got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 	want := sha256.Sum256([]byte("Bearer " + e.self.contact.token))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
-}
-
-// refuse answers with an error.
-func refuse(w http.ResponseWriter, err error) {
-	p := wire.ProblemOf(err)
-	w.Header().Set("Content-Type", wire.ProblemJSON)
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the caller has gone if it fails
 }

@@ -54,7 +54,7 @@ type Groups struct {
 	table  *router.Table
 	life   context.Context //nolint:containedctx // ends with Close
 	end    context.CancelFunc
-	spread sync.WaitGroup
+	spread sync.WaitGroup // the goroutine of spread
 }
 
 var _ queue.Store = (*Groups)(nil)
@@ -106,7 +106,7 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 			return nil, errors.Join(err, g.Close())
 		}
 	}
-	g.spread.Go(func() { cfg.seats.spread(g.life, elections) })
+	g.spread.Go(func() { spread(g.life, elections, cfg.seats.every) })
 	return g, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -57,7 +58,7 @@ func (c *current) view() *view { return c.present.Load() }
 func (c *current) replace(v *view) {
 	v.life, v.end = context.WithCancel(c.life)
 	old := c.present.Swap(v)
-	c.seats.replaced(old, v)
+	c.seats.replaced(old != nil && old.leads(), v.leads())
 	if old != nil {
 		old.end()
 		if old.at != nil && old.at != v.at {
@@ -76,6 +77,12 @@ func (c *current) why(err error) error {
 	}
 	return err
 }
+
+// againFirst and againLast limit the pause between two attempts of a call or a session with the leader.
+const (
+	againFirst = 10 * time.Millisecond
+	againLast  = 200 * time.Millisecond
+)
 
 // toLeader sends each request to the node that leads. A request to a node that no longer
 // leads ends with an error.

@@ -95,3 +95,10 @@ func (l *lookout) later() time.Duration {
 	}
 	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret
 }
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
