@@ -16,9 +16,10 @@ func (b *Bucket) advance(now int64) {
 	b.age(now)
 	b.makeUp(now)
 	b.clamp(now)
+	earned := b.current.earned(now)
 	for b.occupied != 0 {
 		top := b.top()
-		need, holds := b.tiers[top].head.need, b.holds(now)
+		need, holds := b.tiers[top].head.need, earned-b.spent
 		excess := holds - b.current.capacity
 		switch {
 		case holds < need:
@@ -32,7 +33,7 @@ func (b *Bucket) advance(now int64) {
 		default:
 			b.overflow(top, excess, need)
 		}
-		if b.holds(now) < 0 || !b.admitOverdue(now) {
+		if earned < b.spent || !b.admitOverdue(now) {
 			break
 		}
 	}
@@ -43,8 +44,10 @@ func (b *Bucket) advance(now int64) {
 // was repaid. The time at which the source went into debt is not known: if it is in debt now,
 // none of the time counts.
 func (b *Bucket) age(now int64) {
-	passed := b.passedOver()
-	from := max(b.solvent(b.guard.last), b.supply.solvent)
+	passed, from := b.passedOver(), now
+	if passed != 0 {
+		from = max(b.solvent(b.guard.last), b.supply.solvent)
+	}
 	b.supply.look(now)
 	if b.supply.solvent > now {
 		from = now

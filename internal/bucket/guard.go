@@ -1,5 +1,7 @@
 package bucket
 
+import "math/bits"
+
 // guard keeps a tier from starving. It counts for how long each tier has been passed over:
 // for how many nanoseconds higher tiers have waited, and so taken all tokens, since the tier
 // last got any. Being the head of the queue for a moment is no progress, and neither is
@@ -16,10 +18,8 @@ type guard struct {
 func (g *guard) age(from, now int64, passed uint8) {
 	waited := max(now-max(from, g.last), 0)
 	g.last = now
-	for t := range g.behind {
-		if passed&(1<<t) != 0 {
-			g.behind[t] += waited
-		}
+	for ; passed != 0; passed &= passed - 1 {
+		g.behind[bits.TrailingZeros8(passed)] += waited
 	}
 }
 
@@ -30,8 +30,8 @@ func (g *guard) served(t int) { g.behind[t] = 0 }
 // highest, or -1 if the set is empty.
 func (g *guard) longest(passed uint8) int {
 	found := -1
-	for t := range g.behind {
-		if passed&(1<<t) != 0 && (found < 0 || g.behind[t] >= g.behind[found]) {
+	for ; passed != 0; passed &= passed - 1 {
+		if t := bits.TrailingZeros8(passed); found < 0 || g.behind[t] >= g.behind[found] {
 			found = t
 		}
 	}
