@@ -56,6 +56,9 @@ func (c calls) find(ctx context.Context, _ time.Time, in wire.FindCall) (wire.Ta
 	}
 	in.Page.Bytes = bounded(in.Page.Bytes)
 	tasks, err := c.store.Find(ctx, in.Filter, in.Page)
+	if tasks == nil {
+		tasks = []queue.Task{} // an empty page is [] in JSON
+	}
 	size := 0
 	for i := range tasks {
 		size += tasks[i].Size()

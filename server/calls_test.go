@@ -68,7 +68,7 @@ func TestC4_CommandsOfNoneAndOfAll(t *testing.T) {
 		{wire.Command, `{"do":"cancel","filter":{}}`, "set All"},
 		{wire.Command, `{"do":"cancel"}`, "set All"},
 		{wire.Command, `{"do":"cancel","limit":1}`, "set All"},
-		{wire.Find, `{"filter":{"ids":[]}}`, `{"tasks":null`},
+		{wire.Find, `{"filter":{"ids":[]}}`, `{"tasks":[]`},
 		{wire.Command, `{"do":"pause","filter":{"kind":"k"},"limit":1}`, `{"changed":1}`},
 		{wire.Command, `{"do":"cancel","all":true}`, `{"changed":3}`},
 	} {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,11 @@ func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 	ask(request(http.MethodGet, wire.Stats, ""), &stats)
 	if oldest := stats.Queues["default"].Oldest; !near(oldest, now.Add(-behind)) {
 		t.Errorf("the oldest task waits since %v", oldest)
+	}
+	rec := httptest.NewRecorder()
+	s.ServeHTTP(rec, request(http.MethodPost, wire.Find, `{"filter":{"key":"none"}}`))
+	if got := strings.TrimSpace(rec.Body.String()); got != `{"tasks":[]}` {
+		t.Errorf("an empty page is %s", got)
 	}
 	tasks = wire.Tasks{}
 	from := now.Add(-behind - time.Minute).UTC().Format(time.RFC3339Nano)
