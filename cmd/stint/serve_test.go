@@ -224,6 +224,34 @@ func TestC5_ServeEnds(t *testing.T) {
 	s.endTwice(ev, long)
 }
 
+// A server that is stopped at once reports what is left only if something is.
+func TestC5_StopAtOnceLeavesNothing(t *testing.T) {
+	s := serve(t)
+	pipe := fifo(t)
+	ev := events(t, pipe)
+	s.submit("echo > " + pipe + "; exec sleep 1000")
+	ev.next()
+	s.kill()
+	s.cmd = s.command("serve", "--grace", "1h")
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, s.cmd)
+	ev.next()
+	said, line := lines{t: t, r: stderr}, ""
+	for _, says := range []string{"again to stop at once", "stopped at once"} {
+		if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		for line = said.next(); !strings.Contains(line, says); line = said.next() {
+		}
+	}
+	if status := finish(t, s.cmd); status != 130 || strings.Contains(line, "canceled") {
+		t.Errorf("it ends with %d, and says %q", status, line)
+	}
+}
+
 // endTwice signals the server twice while a task ignores SIGTERM. It sends the second
 // signal after the server has reported the first: two at once would be one.
 func (s *served) endTwice(ev *lines, id string) {

@@ -244,12 +244,14 @@ func (w *worker) run(ctx, force context.Context) error {
 	var err error
 	select {
 	case err = <-ran:
-		if errors.Is(context.Cause(working), err) { // the expected end
-			err = nil
-		}
+		err = unexpected(working, err)
 	case <-force.Done():
 		q.Halt()
-		w.cfg.Logger.Info("stopped at once", slog.Any("left", <-ran))
+		var left []any
+		if err := unexpected(working, <-ran); err != nil {
+			left = append(left, slog.Any("left", err))
+		}
+		w.cfg.Logger.Info("stopped at once", left...)
 		isolate.Kill() // before the store is closed and another process may open it
 		err = ErrForced
 	}
@@ -262,6 +264,15 @@ func (w *worker) run(ctx, force context.Context) error {
 	case fault := <-failed:
 		err = errors.Join(err, fault)
 	default:
+	}
+	return err
+}
+
+// unexpected returns err, the error of [queue.Queue.Run], unless that is only the cause of the end
+// of its context.
+func unexpected(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), err) {
+		return nil
 	}
 	return err
 }
