@@ -217,6 +217,40 @@ func TestC1_SubmitFromEndsByASignal(t *testing.T) {
 }
 
 // A signal that ends a call before its answer has come leaves open whether the server has accepted the
+// task, and the message says so: here the server has.
+func TestC1_SubmitEndsByASignalDuringItsCall(t *testing.T) {
+	s := server.New(memstore.New(memstore.Config{}), server.Config{})
+	accepted := make(chan struct{})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/submit" {
+			s.ServeHTTP(w, r)
+			return
+		}
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		accepted <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer front.Close()
+	defer s.Close()
+	for says, args := range map[string][]string{
+		"the server may have accepted the task; give --unique": {"submit", "--server", front.URL, "true"},
+		"may have accepted the task; with the same --unique":   {"submit", "--server", front.URL, "--unique", "u", "true"},
+	} {
+		cmd := command(t, args...)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		start(t, cmd)
+		<-accepted
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if status := finish(t, cmd); status != 130 || stdout.Len() > 0 || !strings.Contains(stderr.String(), says) {
+			t.Errorf("%q ends with %d, prints %q and says %q", args, status, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// A signal that ends a call before its answer has come leaves open whether the server has accepted the
 // lines of the call, and the message says so: here the server has.
 func TestC1_SubmitFromEndsByASignalDuringACall(t *testing.T) {
 	store := memstore.New(memstore.Config{})

@@ -4,8 +4,10 @@ package main_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // On a terminal there is a bar, which leaves nothing behind, and output goes
@@ -81,6 +83,21 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if r := stint(t, "", "completion", shell); r.status != 0 || !strings.Contains(r.stdout, "stint") {
 			t.Errorf("%s: status %d, %d bytes", shell, r.status, len(r.stdout))
+		}
+	}
+	stint(t, "", "completion", "csh").want(t, "", `"csh" is not a command of stint completion`, 125)
+}
+
+// The descriptions of the flags of a command begin in one column.
+func TestHelp_Columns(t *testing.T) {
+	flag := regexp.MustCompile(`(?m)^  (?:-\w, |    )--\S+ (?:\S+ )? +`)
+	for _, name := range []string{"run", "sem", "serve", "submit", "upload"} {
+		columns := make(map[int]string)
+		for _, begin := range flag.FindAllString(stint(t, "", name, "--help").stdout, -1) {
+			columns[utf8.RuneCountInString(begin)] = begin
+		}
+		if len(columns) != 1 {
+			t.Errorf("%s: %v", name, columns)
 		}
 	}
 }

@@ -340,7 +340,7 @@ func TestE4_UploadRefuses(t *testing.T) {
 		{[]string{"--to", r.to[1], "none"}, `"none" names no file`, 125},
 		{[]string{"--to", r.to[1], "-"}, "standard input has no name", 125},
 		{[]string{"--to", r.to[1], "a", "--chunk", "x"}, "--chunk", 125},
-		{[]string{"--to", r.to[1], "a", "--lanes", "99"}, "--lanes 1 to 16", 125},
+		{[]string{"--to", r.to[1], "a", "--lanes", "99"}, "--lanes 99: give a number from 1 to 16", 125},
 		{[]string{"--to", r.to[1], "a", "--retries", "-1"}, "--retries -1: give a number from 0 to", 125},
 		{
 			[]string{"--to", r.to[1], "a", "--retries", "9223372036854775807"},

@@ -68,13 +68,10 @@ func (f *runFlags) check(words int) error {
 		"without a command each input is one for the shell: leave out --shell=false")
 	add(f.null && f.delimiter != `\n`, "-0 and -d both say what ends an input: use one")
 	add(f.lookahead < 1, fmt.Sprintf("--lookahead is %d, must be at least 1", f.lookahead))
-	for name, n := range map[string]int{
-		"max-args": f.max, "key-jobs": f.keyJobs, "retry-delay": int(f.retryDelay),
-		"delay": int(f.delay), "timeout": int(f.timeout), "kill-after": int(f.killAfter),
-	} {
-		add(n < 0, fmt.Sprintf("--%s is negative: give 0 or more", name))
-	}
-	return errors.Join(problems...)
+	add(f.max < 0, "--max-args is negative: give 0 or more")
+	add(f.keyJobs < 0, "--key-jobs is negative: give 1 or more, or leave it out")
+	return errors.Join(append(problems, notNegative("retry-delay", f.retryDelay), notNegative("delay", f.delay),
+		notNegative("timeout", f.timeout), notNegative("kill-after", f.killAfter))...)
 }
 
 // command sets the command to run, and the key and tier of jobs.

@@ -78,9 +78,8 @@ func (f *editFlags) edit(cmd *cobra.Command) (*queue.Edit, error) {
 	switch {
 	case given("at") && given("delay"):
 		errs[1] = errors.New("--at and --delay both set the start time: use one of them")
-	case f.delay < 0:
-		errs[1] = errors.New("--delay is negative: give 0 or more")
 	case given("delay"):
+		errs[1] = notNegative("delay", f.delay)
 		edit.RunAt = new(clock.Now().Add(f.delay))
 	case given("at"):
 		edit.RunAt, errs[2] = timeOrWord("--at", f.at, "now")

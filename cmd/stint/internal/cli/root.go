@@ -220,13 +220,23 @@ func newRoot(s *streams, args []string) *cobra.Command {
 	for _, construct := range all { // cobra sorts them
 		root.AddCommand(construct(s))
 	}
+	// The commands that cobra adds do not fail for arguments that they do not know.
 	root.InitDefaultHelpCmd()
-	helper, _, err := root.Find([]string{"help"})
-	if err != nil {
-		panic(err) // cobra has just added it
-	}
+	helper := added(root, "help")
 	helper.Run, helper.RunE = nil, helpOf
+	root.InitDefaultCompletionCmd()
+	completion := added(root, "completion")
+	completion.Args, completion.RunE = aCommand, help
 	return root
+}
+
+// added returns a command that cobra has just added.
+func added(root *cobra.Command, name string) *cobra.Command {
+	cmd, _, err := root.Find([]string{name})
+	if err != nil {
+		panic(err)
+	}
+	return cmd
 }
 
 // plainFlagError says in plain words that a value is not a number, or is too large.
@@ -245,8 +255,7 @@ func plainFlagError(err error) error {
 // help is the run function of commands that only have subcommands.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// helpOf is the run function of stint help. Cobra's own does not fail if there is no such
-// command.
+// helpOf is the run function of stint help.
 func helpOf(cmd *cobra.Command, args []string) error {
 	named, rest, err := cmd.Root().Find(args)
 	if err = cmp.Or(err, aCommand(named, rest)); err != nil {

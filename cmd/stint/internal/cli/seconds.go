@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -34,6 +35,22 @@ func (s *seconds) Set(text string) error {
 		return errors.New("give a time, as in 500ms, 5s or 1m30s, or a number of seconds")
 	}
 	*s = seconds(d)
+	return nil
+}
+
+// notNegative returns an error if the duration of a flag is negative.
+func notNegative(flag string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("--%s is negative: give 0 or more", flag)
+	}
+	return nil
+}
+
+// aboveZero returns an error if the duration of a flag is 0 or negative.
+func aboveZero(flag string, d time.Duration) error {
+	if d <= 0 {
+		return fmt.Errorf("--%s must be above 0", flag)
+	}
 	return nil
 }
 

@@ -104,9 +104,7 @@ func (f *semFlags) check(args []string) error {
 	if f.tier != "" {
 		f.priority, errs[2] = parseTier("priority", f.tier)
 	}
-	if f.wait < 0 {
-		errs[3] = errors.New("--wait is negative: give 0 or more")
-	}
+	errs[3] = notNegative("wait", f.wait)
 	if f.waitSet && f.try {
 		errs[4] = errors.New("--try does not wait, and --wait does: use one of them")
 	}

@@ -113,7 +113,7 @@ func (f *serveFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.store, "store", "",
 		"keep tasks at `URL`: postgres://… or redis://… (STINT_STORE)")
 	flags.StringArrayVar(&f.groups, "group", nil,
-		"with --store, give queues a leader of their own: `NAME=QUEUE,QUEUE…`; the same at all servers")
+		"with --store, give queues a leader of their own: `NAME=QUEUE[,QUEUE...]`; the same at all servers")
 	flags.StringArrayVar(&f.groupStores, "group-store", nil, "keep the tasks of a group elsewhere: `NAME=URL`")
 	flags.StringVarP(&f.jobs, "jobs", "j", "", "run `N` commands at once; 50%, +2 or -1 (default: one per CPU)")
 	flags.StringArrayVar(&f.queues, "queue", []string{"default"}, "run tasks of `QUEUE`; may be given several times")
@@ -217,9 +217,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	cfg.Command.Output, errs[2] = parseSize("output", f.output)
 	cfg.LogsMax, errs[3] = parseSize("logs", f.logsMax)
 	cfg.MinFree, errs[4] = parseSize("min-free", f.minFree)
-	if f.grace <= 0 || f.killAfter <= 0 {
-		errs[5] = errors.New("--grace and --kill-after must be above 0")
-	}
+	errs[5] = errors.Join(aboveZero("grace", f.grace), aboveZero("kill-after", f.killAfter))
 	errs[6] = cfg.Command.Validate()
 	cfg.Patience, errs[7] = patience()
 	cfg.Uploads, errs[8] = f.uploadsConfig()

@@ -152,7 +152,15 @@ func (f *submitFlags) submit(ctx context.Context, server *remote.Server, spec qu
 		return err
 	}
 	receipts, err := server.Submit(ctx, server.Prepare(spec))
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil && !refused(err): // with prints no error then
+		again := "give --unique to submit it again safely"
+		if f.unique != "" {
+			again = "with the same --unique it can be submitted again safely"
+		}
+		printTo(f.err, "stint: interrupted before an answer: the server may have accepted the task; %s\n", again)
+		return err
+	case err != nil:
 		return &onlyTaskError{err}
 	}
 	if receipts[0].Existing && !f.json {
@@ -237,9 +245,8 @@ func (f *submitFlags) asked() (queue.Spec, error) {
 	}
 	spec.Deadline, errs[2] = timeOf("--deadline", f.deadline)
 	errs[2] = cmp.Or(errs[2], past(spec.Deadline))
-	if f.delay < 0 || f.timeout < 0 || f.uniqueFor < 0 {
-		errs[3] = errors.New("--delay, --timeout and --unique-for are not negative: give 0 or more")
-	}
+	errs[3] = errors.Join(notNegative("delay", f.delay), notNegative("timeout", f.timeout),
+		notNegative("unique-for", f.uniqueFor))
 	return spec, errors.Join(errs[:]...)
 }
 

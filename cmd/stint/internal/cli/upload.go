@@ -196,8 +196,11 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	if f.to == "" {
 		errs[2] = errors.New("say where to: --to URL")
 	}
-	if f.jobs < 1 || f.lanes < 1 || f.lanes > transfer.MaxLanes {
-		errs[3] = fmt.Errorf("-j is 1 or more, and --lanes 1 to %d", transfer.MaxLanes)
+	switch {
+	case f.jobs < 1:
+		errs[3] = fmt.Errorf("-j %d would send nothing: give 1 or more", f.jobs)
+	case f.lanes < 1 || f.lanes > transfer.MaxLanes:
+		errs[3] = fmt.Errorf("--lanes %d: give a number from 1 to %d", f.lanes, transfer.MaxLanes)
 	}
 	cfg.Options.Key = f.key
 	cfg.Options.MaxAttempts, errs[8] = attempts(f.retries)
