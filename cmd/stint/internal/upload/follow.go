@@ -111,7 +111,9 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 				anew[task.ID] = " " + now
 				return nil
 			}
-			return server.Retry(ctx, task.ID)
+			if err := server.Retry(ctx, task.ID); !errors.Is(err, queue.ErrState) {
+				return err
+			} // another call has retried it meanwhile
 		default: // it continues
 		}
 		return nil
