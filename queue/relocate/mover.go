@@ -124,22 +124,26 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 	if err := m.to.Apply((*machine.MoveRow)(nil).Changes()); err != nil {
 		return err
 	}
-	if err := m.checkInbox(); err != nil {
-		return fmt.Errorf("all others have been moved: %w", err)
-	}
-	return nil
+	return m.checkLate()
 }
 
-// checkInbox returns an error if the old store has tasks that are not accepted yet.
+// checkLate returns an error if the old store has got tasks or outcomes since the last check: it is not opened again.
+func (m *mover) checkLate() error {
+	late, err := machine.HasInbox(m.from)
+	if err == nil && late {
+		err = fmt.Errorf("%w: the move is complete, but transactions have submitted tasks to %s, or settled attempts there, "+
+			"until its end: these stay behind; submit the tasks again, to %s", queue.ErrUnavailable, m.fromName, m.toName)
+	}
+	return err
+}
+
+// checkInbox returns an error if the old store has tasks, or outcomes of attempts, that are not accepted yet.
 func (m *mover) checkInbox() error {
-	var waiting error
-	err := m.each(m.from, func(key string, _ []byte) bool {
-		if machine.OfInbox(key) {
-			waiting = m.errInbox()
-		}
-		return key[0] <= 'i' && waiting == nil
-	})
-	return cmp.Or(waiting, err)
+	has, err := machine.HasInbox(m.from)
+	if err == nil && has {
+		err = m.errInbox()
+	}
+	return err
 }
 
 func (m *mover) errInbox() error {

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/stintgo/stint/queue"
@@ -91,6 +92,17 @@ func OfMove(key string) bool { return key == rowMove || key == rowMoveID || key 
 
 // OfInbox reports whether a transaction has written the row of a key: a submission or an outcome.
 func OfInbox(key string) bool { return key[:1] == rowSubmission || key[:1] == rowOutcome }
+
+// HasInbox reports whether there are rows of which [OfInbox] reports true.
+func HasInbox(rows Rows) (has bool, err error) {
+	for _, letter := range []string{rowInbox, rowOutcome} {
+		err = errors.Join(err, rows.Scan(letter, string(letter[0]+1), false, func(string, []byte) bool {
+			has = true
+			return false
+		}))
+	}
+	return has, err
+}
 
 // OfTask reports whether a key is that of a task.
 func OfTask(key string) bool { return key[:1] == rowTask }
