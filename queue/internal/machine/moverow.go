@@ -95,7 +95,7 @@ func OfInbox(key string) bool { return key[:1] == rowSubmission || key[:1] == ro
 
 // HasInbox reports whether there are rows of which [OfInbox] reports true.
 func HasInbox(rows Rows) (has bool, err error) {
-	for _, letter := range []string{rowInbox, rowOutcome} {
+	for _, letter := range []string{rowSubmission, rowOutcome} {
 		err = errors.Join(err, rows.Scan(letter, string(letter[0]+1), false, func(string, []byte) bool {
 			has = true
 			return false
