@@ -40,8 +40,7 @@ func (s *Store) LogEnd(ctx context.Context, id queue.ID, n int64) (log io.ReadCl
 	if n <= 0 {
 		return nil, at, invalid("the last %d bytes of a log: ask for 1 and more", n)
 	}
-	ctx, release := s.bind(ctx)
-	alive := time.AfterFunc(silence, release)
+	ctx, alive, release := s.bindAlive(ctx)
 	defer alive.Stop()
 	res, err := s.logRange(ctx, url.Values{wire.QueryID: {id.String()}}, fmt.Sprintf("bytes=-%d", n), "")
 	if err != nil {
@@ -78,8 +77,7 @@ func (s *Store) FollowLog(
 func (s *Store) log(
 	ctx context.Context, query url.Values, from LogPosition,
 ) (log io.ReadCloser, at LogPosition, err error) {
-	ctx, release := s.bind(ctx)
-	alive := time.AfterFunc(silence, release)
+	ctx, alive, release := s.bindAlive(ctx)
 	defer alive.Stop()
 	res, err := s.logFrom(ctx, query, from)
 	if err == nil && res.StatusCode == http.StatusRequestedRangeNotSatisfiable {
@@ -108,6 +106,13 @@ func (s *Store) log(
 	return nil, LogPosition{}, err
 }
 
+// bindAlive is bind of a context that also ends when the server says nothing until alive fires.
+func (l *link) bindAlive(ctx context.Context) (bound context.Context, alive *time.Timer, release func()) {
+	ctx, release = l.bind(ctx)
+	bound, end := context.WithCancelCause(ctx)
+	return bound, time.AfterFunc(silence, func() { end(l.noAnswer(silence)) }), release
+}
+
 // logFrom requests a log from a position on.
 func (s *Store) logFrom(ctx context.Context, query url.Values, from LogPosition) (*http.Response, error) {
 	if from.Offset <= 0 {
@@ -131,6 +136,9 @@ func (s *Store) logRange(ctx context.Context, query url.Values, part, file strin
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrNoAnswer) {
+			err = cause
+		}
 		return nil, s.unavailable(err)
 	}
 	return res, nil
@@ -141,7 +149,7 @@ func (s *Store) logRange(ctx context.Context, query url.Values, part, file strin
 type body struct {
 	link *link
 	io.ReadCloser
-	alive   *time.Timer // calls release; armed during a read
+	alive   *time.Timer // ends the call; armed during a read
 	release func()
 }
 

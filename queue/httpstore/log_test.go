@@ -258,3 +258,37 @@ func TestC6_LogOfAServerThatStops(t *testing.T) {
 		_ = store.Close()
 	})
 }
+
+// A server that does not begin its answer is given up after the same silence, and for that reason.
+func TestC6_LogOfAServerThatIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &network{t: t}
+		stopped := make(chan struct{})
+		hs := n.up(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stopped }))
+		store, err := httpstore.Open("http://localhost", httpstore.Config{Transport: &http.Transport{DialContext: n.dial}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, read := range map[string]func() (io.ReadCloser, httpstore.LogPosition, error){
+			"Log": func() (io.ReadCloser, httpstore.LogPosition, error) {
+				return store.Log(t.Context(), queue.ID{1}, httpstore.LogPosition{})
+			},
+			"LogEnd": func() (io.ReadCloser, httpstore.LogPosition, error) {
+				return store.LogEnd(t.Context(), queue.ID{1}, 1)
+			},
+		} {
+			begun := time.Now()
+			_, _, err := read()
+			if !errors.Is(err, queue.ErrUnavailable) || !errors.Is(err, httpstore.ErrNoAnswer) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if took := time.Since(begun); took != 3*wire.Alive {
+				t.Errorf("%s was given up after %s", name, took)
+			}
+		}
+		close(stopped)
+		n.down()
+		_ = hs.Close()
+		_ = store.Close()
+	})
+}
