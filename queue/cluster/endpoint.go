@@ -82,14 +82,13 @@ func isNodePath(path string) bool {
 // answerNode answers a request of another node that is no call of a store.
 func (e *endpoint) answerNode(w http.ResponseWriter, r *http.Request) {
 	v := e.current.view()
-	switch path, own := strings.CutPrefix(r.URL.Path, nodePath+"/"); {
+	switch own := strings.HasPrefix(r.URL.Path, nodePath+"/"); {
 	case !e.authorized(r):
 		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)
 	case r.URL.Path == leadPath:
 		e.answerInvitation(w, r)
 	case own && e.peers != nil:
-		r.URL.Path = "/" + path
-		e.peers.ServeHTTP(w, r)
+		http.StripPrefix(nodePath, e.peers).ServeHTTP(w, r)
 	case own:
 		refuse(w, fmt.Errorf("%w: node %s does not answer at %.200q", queue.ErrNotFound, e.self.name, r.URL.Path))
 	case !v.leads():

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -23,7 +24,7 @@ type Peer struct {
 // not answer is given up after some seconds.
 func (p *Peer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.URL.Path = nodePath + r.URL.Path
+	r.URL.RawPath, r.URL.Path = nodePath+cmp.Or(r.URL.EscapedPath(), "/"), nodePath+cmp.Or(r.URL.Path, "/")
 	return p.at.RoundTrip(r)
 }
 

@@ -98,3 +98,16 @@ func call(t *testing.T, from *cluster.Node, name, path string) string {
 		return string(text)
 	}
 }
+
+// TestC11_PeersGetTheRequestAsItWasSent: a path reaches the handler of a node with the escapes that it
+// had, and a URL without a path as "/".
+func TestC11_PeersGetTheRequestAsItWasSent(t *testing.T) {
+	n := open(t, kinds[1].opener(t, storetest.Config{}), cluster.Config{Name: "a:1", Handler: greeter("a:1")})
+	for path, want := range map[string]string{
+		"/a%2Fb/c%20d?q=%2F": "/a%2Fb/c%20d?q=%2F", "": "/", "/": "/", "/node/": "/node/",
+	} {
+		if got := call(t, n, "a:1", path); got != "a:1 "+want {
+			t.Errorf("a request of %q has the URL %q at the handler, want %q", path, got, want)
+		}
+	}
+}
