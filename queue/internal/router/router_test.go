@@ -588,6 +588,54 @@ func TestC11_GroupThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// TestC11_SilentGroupAndARestart: a process that has just started does not know the groups of the tasks
+// that others run. While the default group is silent it extends and settles those of another group, and
+// waits for the silent one no longer than once.
+func TestC11_SilentGroupAndARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		p.submit(t, "news")
+		c, err := p.Claim(t.Context(), start, queue.Claim{
+			Worker: "w", Queue: "news", Kinds: []string{"work"}, Max: 1, Lease: time.Minute,
+		})
+		if err != nil || len(c.Tasks) != 1 {
+			t.Fatal(c, err)
+		}
+		id, token := c.Tasks[0].ID, c.Tasks[0].Lease.Token
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		again := func() *router.Store {
+			return router.New(table(t, "mail=news", "rest"), []queue.Store{p.mail, unsettled{silent{p.rest}}})
+		}
+		s, worker := again(), queue.Worker{Name: "w", Kinds: map[string][]string{"news": {"work"}}}
+		for _, most := range []time.Duration{3 * time.Second, 0} {
+			began := time.Now()
+			answers, err := s.Heartbeat(ctx, start, worker, []queue.Heartbeat{{ID: id, Token: token, Lease: time.Minute}})
+			if err != nil || answers[0] != (queue.Answer{}) {
+				t.Errorf("heartbeat: %+v, %v", answers, err)
+			}
+			if d := time.Since(began); d > most {
+				t.Errorf("a heartbeat took %s, want %s at most", d, most)
+			}
+		}
+		outcomes := []queue.Outcome{{ID: id, Token: token, Kind: queue.OutcomeSuccess}}
+		if errs, err := again().Settle(ctx, start, outcomes); err != nil || errs[0] != nil {
+			t.Errorf("settle: %v, %v", errs, err)
+		}
+		outcomes = append(outcomes, queue.Outcome{ID: p.ids.New(start), Token: 1, Kind: queue.OutcomeSuccess})
+		if errs, err := again().Settle(ctx, start, outcomes); !errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("settle of a task that the silent group may have: %v, %v", errs, err)
+		}
+	})
+}
+
+// unsettled is a store that settles nothing.
+type unsettled struct{ queue.Store }
+
+func (unsettled) Settle(context.Context, time.Time, []queue.Outcome) ([]error, error) {
+	return nil, queue.ErrUnavailable
+}
+
 // interrupted is a store that does not answer Maintain while it is away. Its error is then that of
 // the context alone, as that of a client of another process.
 type interrupted struct {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,9 +178,9 @@ func pick[T any](items []T, indexes []int) []T {
 	return picked
 }
 
-// Settle is as [queue.Store] says. While one of the groups does not answer, it returns an
-// error, also if others have settled their outcomes: the repeated call returns the same for
-// these.
+// Settle is as [queue.Store] says. If a group does not answer that has one of the tasks, or may have
+// it, Settle returns an error, also if others have settled their outcomes: the repeated call returns
+// the same for these.
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	if len(outcomes) == 0 {
 		return s.stores[s.table.Default()].Settle(ctx, now, outcomes)
@@ -194,15 +195,22 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 		return err
 	}
 	err := s.each(slices.Collect(maps.Keys(known)), func(g int) error { return settle(g, known[g]) })
-	for _, g := range s.all() {
-		if err != nil || len(unknown) == 0 {
-			break
-		}
-		err = settle(g, unknown)
-		unknown = slices.DeleteFunc(unknown, func(i int) bool { return !errors.Is(answers[i], queue.ErrStale) })
-	}
 	if err != nil {
 		return nil, err
+	}
+	var missing error // of groups that may have the tasks in unknown
+	for _, g := range s.all() {
+		if len(unknown) == 0 {
+			break
+		}
+		if err := settle(g, unknown); err != nil {
+			missing = cmp.Or(missing, err)
+			continue
+		}
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return !errors.Is(answers[i], queue.ErrStale) })
+	}
+	if len(unknown) > 0 && missing != nil {
+		return nil, missing
 	}
 	return answers, nil
 }
@@ -221,8 +229,8 @@ func (s *Store) Heartbeat(
 		parts[s.table.Default()] = nil
 	}
 	answers := make([]queue.Answer, len(heartbeats))
-	send := func(g int, indexes []int) error {
-		part, stop := partOf(ctx, len(parts))
+	send := func(g int, indexes []int, among int) error {
+		part, stop := partOf(ctx, among)
 		defer stop()
 		got, err := s.stores[g].Heartbeat(part, now, s.worker(w, g), pick(heartbeats, indexes))
 		for i, at := range indexes {
@@ -237,7 +245,7 @@ func (s *Store) Heartbeat(
 	var mu sync.Mutex
 	failed := 0
 	err := s.each(slices.Sorted(maps.Keys(parts)), func(g int) error {
-		err := send(g, parts[g])
+		err := send(g, parts[g], len(parts))
 		if err != nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -248,12 +256,18 @@ func (s *Store) Heartbeat(
 	if err != nil && (failed == len(parts) || errors.Is(err, queue.ErrTooLarge) || ctx.Err() != nil) {
 		return nil, err
 	}
-	return answers, s.searchHeartbeats(unknown, answers, send)
+	err = s.searchHeartbeats(heartbeats, unknown, answers, func(g int, indexes []int) error {
+		return send(g, indexes, len(s.stores))
+	})
+	return answers, err
 }
 
 // searchHeartbeats sends heartbeats of tasks whose group is not known to all groups in turn, until one
-// has the task. An answer that is missing stays so, because that group may have the task.
-func (s *Store) searchHeartbeats(unknown []int, answers []queue.Answer, send func(g int, indexes []int) error) error {
+// has the task, and remembers that group. An answer that is missing stays so, because that group may
+// have the task.
+func (s *Store) searchHeartbeats(
+	heartbeats []queue.Heartbeat, unknown []int, answers []queue.Answer, send func(g int, indexes []int) error,
+) error {
 	missing := make(map[int]bool)
 	for _, g := range s.all() {
 		if len(unknown) == 0 {
@@ -268,7 +282,13 @@ func (s *Store) searchHeartbeats(unknown []int, answers []queue.Answer, send fun
 			}
 			continue
 		}
-		unknown = slices.DeleteFunc(unknown, func(i int) bool { return answers[i].Stop != queue.StopLost })
+		unknown = slices.DeleteFunc(unknown, func(i int) bool {
+			found := answers[i].Stop != queue.StopLost
+			if found {
+				s.tasks.put(heartbeats[i].ID, g)
+			}
+			return found
+		})
 	}
 	for _, i := range unknown {
 		if missing[i] {
