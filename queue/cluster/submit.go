@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 	}
 	switch {
 	case c.err == nil:
-		return c.receipts[from : from+len(tasks)], nil
+		return slices.Clip(c.receipts[from : from+len(tasks)]), nil
 	case len(c.tasks) == len(tasks) || errors.Is(c.err, queue.ErrUnavailable) || errors.Is(c.err, queue.ErrClosed):
 		return nil, c.err
 	}

@@ -71,6 +71,43 @@ func TestC11_FollowersShareCalls(t *testing.T) {
 	})
 }
 
+// The receipts of a caller are its own: what it appends to them changes none of another caller.
+func TestC11_SharedCallsHaveTheirOwnReceipts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		submit := cluster.Submits(func(_ context.Context, _ time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			time.Sleep(time.Second)
+			receipts := make([]queue.Receipt, len(tasks))
+			for i := range tasks {
+				receipts[i].ID = tasks[i].ID
+			}
+			return receipts, nil
+		})
+		var ids queue.IDs
+		var all sync.WaitGroup
+		sent, answers := make([]queue.ID, 5), make([][]queue.Receipt, 5) // two calls at once, and three callers of one
+		for i := range sent {
+			sent[i] = ids.New(time.Now())
+			all.Go(func() {
+				tasks := []queue.NewTask{{ID: sent[i], Spec: queue.Spec{Kind: "good"}}}
+				var err error
+				if answers[i], err = submit(t.Context(), time.Now(), tasks); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		for _, receipts := range answers {
+			_ = append(receipts, queue.Receipt{Existing: true})
+		}
+		for i, receipts := range answers {
+			if len(receipts) != 1 || receipts[0].ID != sent[i] {
+				t.Errorf("the receipts of caller %d are %+v, want one of task %s", i, receipts, sent[i])
+			}
+		}
+	})
+}
+
 // A caller whose context ends does not wait for the call that it shares, and others are
 // answered.
 func TestC11_SharedCallsOutliveTheirCallers(t *testing.T) {
