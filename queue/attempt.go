@@ -18,7 +18,7 @@ type Attempt struct {
 	Task
 
 	lease        leaseOf
-	until        time.Time // when the lease ends by the clock of this process; guarded by the session's mutex
+	until        time.Time // when the lease ends by the clock of this process; guarded by the mutex of leases
 	slow         *slowdown // of the session; nil if there is none
 	round        uint64    // of slow, when the attempt began
 	heartbeatNow func()    // triggers a heartbeat; nil without a session

@@ -81,7 +81,7 @@ package queue
 //   - outcome.go: the outcome that an error of a handler means
 //   - settler.go: writes outcomes, many at once
 //   - heartbeats.go: extends leases, and receives orders
-//   - expiry.go: ends attempts whose lease ran out
+//   - leases.go: the leases of a session; ends attempts whose leases have expired
 //   - maintenance.go: calls Maintain at the time that the store asks for
 //   - ticker.go: submits the tasks of schedules
 //   - timetable.go: the times of a schedule

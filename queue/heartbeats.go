@@ -31,12 +31,7 @@ func (s *session) heartbeatUntil(ctx context.Context) {
 }
 
 func (s *session) heartbeat(ctx context.Context) {
-	s.mu.Lock()
-	runs := make([]*Attempt, 0, len(s.runs))
-	for _, r := range s.runs {
-		runs = append(runs, r)
-	}
-	s.mu.Unlock()
+	runs := s.leases.attempts()
 	heartbeats, saved := make([]Heartbeat, len(runs)), make([]int, len(runs))
 	for i, r := range runs {
 		heartbeats[i], saved[i] = r.heartbeat(s.q.cfg.Lease)
@@ -71,7 +66,7 @@ func (s *session) heartbeat(ctx context.Context) {
 		if heartbeats[i].Checkpoint != nil {
 			r.acknowledged(saved[i])
 		}
-		s.extend(r, until)
+		s.leases.extend(r, until)
 	}
 }
 

@@ -78,9 +78,8 @@ func (h *hooks) begun(ctx context.Context) {
 // for handlers.
 func (h *hooks) end() error {
 	defer h.stop()
-	h.s.mu.Lock()
-	h.at, h.last = h.s.q.clock.Now(), h.s.last
-	h.s.mu.Unlock()
+	h.last = h.s.leases.lastSettled() // before the clock: no end is acknowledged later than at
+	h.at = h.s.q.clock.Now()
 	close(h.over)
 	if h.s.q.shutdown.wait(&h.all, func(error) { h.stop() }) {
 		return nil
@@ -125,7 +124,7 @@ type mark struct {
 // later reports whether an event happened after the session had ended, so that events of
 // other workers do not keep Run from returning.
 func (m *mark) later(e Event) bool {
-	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.ours(lease) {
+	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.leases.has(lease) {
 		m.lease, m.at = lease, e.At
 	}
 	select {

@@ -49,12 +49,12 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	settled := make(chan struct{})
 	go func() { //nolint:contextcheck // outcomes are settled after all contexts have ended
 		defer close(settled)
-		s.settle()
+		s.settler.run()
 	}()
 	for name := range s.worker.Kinds {
 		dispatchers.Go(func() { s.dispatch(ctx, name) })
 	}
-	for _, loop := range []func(context.Context){s.expireUntil, s.heartbeatUntil, s.maintainUntil} {
+	for _, loop := range []func(context.Context){s.leases.expireUntil, s.heartbeatUntil, s.maintainUntil} {
 		loops.Go(func() { loop(loopsCtx) })
 	}
 	loops.Go(func() { s.tickUntil(ctx) })
@@ -63,17 +63,17 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	dispatchers.Wait() // until ctx ends
 	err := s.end(stop)
 	by := q.clock.Now().Add(q.cfg.Lease)
-	s.settleBy.Store(&by)
+	s.settler.by.Store(&by)
 	endLoops()
 	loops.Wait()
 	if err != nil {
 		go func() { // the settler continues for handlers that return later
 			s.working.Wait()
-			close(s.outcomes)
+			close(s.settler.outcomes)
 		}()
 		s.awaitReturned()
 	} else {
-		close(s.outcomes)
+		close(s.settler.outcomes)
 		err = s.await(settled)
 	}
 	if err = errors.Join(err, hooks.end()); err != nil { // the hooks receive the last outcomes
@@ -148,10 +148,8 @@ func (s *shutdown) wait(atWork *sync.WaitGroup, stop func(error)) bool {
 
 // left returns an error that names the tasks whose handlers have not returned.
 func (s *session) left() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var left []string
-	for _, a := range s.runs {
+	for _, a := range s.leases.attempts() {
 		left = append(left, fmt.Sprintf("%s (%s)", a.lease.id, a.Kind))
 	}
 	if len(left) == 0 {
@@ -177,25 +175,13 @@ func (s *session) await(settled <-chan struct{}) error {
 // awaitReturned waits for the outcomes of handlers that have returned to be settled, while those
 // of others are still to come.
 func (s *session) awaitReturned() {
-	for s.unsettled() {
+	for slices.ContainsFunc(s.leases.attempts(), (*Attempt).hasReturned) {
 		select {
-		case <-s.fewer:
+		case <-s.leases.fewer:
 		case <-s.q.shutdown.halted:
 			return
 		}
 	}
-}
-
-// unsettled reports whether a handler has returned whose outcome has not been settled.
-func (s *session) unsettled() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.runs {
-		if a.hasReturned() {
-			return true
-		}
-	}
-	return false
 }
 
 // within reports whether a channel is closed within a time.

@@ -68,7 +68,7 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 			attempts[i].end(ErrStale)
 		}
 	}
-	s.add(attempts)
+	s.leases.add(attempts)
 	return attempts
 }
 
@@ -92,7 +92,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	err := errExited
 	defer func() { // even if the handler calls runtime.Goexit
 		a.returns()
-		s.outcomes <- s.conclude(ctx, a, err)
+		s.settler.outcomes <- s.conclude(ctx, a, err)
 	}()
 	err = protect(ctx, s.handlers[a.Kind], a)
 }
@@ -129,6 +129,6 @@ func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
 // release releases tasks that have not started.
 func (s *session) release(attempts []*Attempt) {
 	for _, a := range attempts {
-		s.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}
+		s.settler.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}
 	}
 }

@@ -8,15 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/internal/version"
 )
 
 // session is one call of [Queue.Run]. Its loops are the dispatchers, the settler, the
-// heartbeats, the maintainer, the lease watchdog of expiry.go, and the ticker.
+// heartbeats, the maintainer, the watchdog of the leases, and the ticker.
 type session struct {
 	q      *Queue
 	slots  stint.Scheduler
@@ -28,32 +26,13 @@ type session struct {
 	base context.Context         //nolint:containedctx // passed to the loops
 	halt context.CancelCauseFunc // ends Run as the end of the caller's context does
 
-	working  sync.WaitGroup // claims and handlers
-	outcomes chan Outcome
-	// settleBy is set when the handlers have ended: no outcome is retried after that.
-	settleBy atomic.Pointer[time.Time]
+	working sync.WaitGroup // claims and handlers
+	leases  *leases
+	settler *settler
 
 	ordered <-chan struct{} // signals that tasks may have been ordered to stop
-	sooner  chan struct{}   // signals a lease that ends before the watchdog would look
 	slow    slowdown        // of the claims
-
-	mu        sync.Mutex
-	first     time.Time            // when the watchdog looks next
-	postponed bool                 // it was so late that it did not look, see catchUp
-	runs      map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
-	last      lastEnd              // of the leases that the store has settled
-	fewer     chan struct{}        // signals that runs has lost an attempt
 }
-
-// lastEnd is the end of a lease, and when the store acknowledged it.
-type lastEnd struct {
-	lease        leaseOf
-	acknowledged time.Time
-}
-
-// outcomesAhead is the number of outcomes that may wait for the settler before handlers
-// keep their slots.
-const outcomesAhead = 1024
 
 func newSession(
 	base context.Context, halt context.CancelCauseFunc, q *Queue, slots stint.Scheduler, queues []string,
@@ -70,11 +49,10 @@ func newSession(
 	for _, name := range queues {
 		worker.Kinds[name] = kinds
 	}
+	held := newLeases(q.clock, q.cfg.Lease)
 	return &session{
-		q: q, slots: slots, base: base, halt: halt, worker: worker, handlers: handling,
-		outcomes: make(chan Outcome, outcomesAhead), runs: make(map[leaseOf]*Attempt),
-		ordered: ordered, sooner: make(chan struct{}, 1), first: q.clock.Now().Add(q.cfg.Lease),
-		fewer: make(chan struct{}, 1),
+		q: q, slots: slots, base: base, halt: halt, worker: worker, handlers: handling, ordered: ordered,
+		leases: held, settler: &settler{q: q, leases: held, base: base, outcomes: make(chan Outcome, outcomesAhead)},
 	}
 }
 
@@ -124,44 +102,4 @@ func (r *runs) heartbeatNow() {
 	for _, heartbeat := range r.byName {
 		signal(heartbeat)
 	}
-}
-
-// add registers attempts with the session.
-func (s *session) add(attempts []*Attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range attempts {
-		s.runs[a.lease] = a
-		s.expect(a)
-	}
-}
-
-// remove unregisters the attempt of an outcome.
-func (s *session) remove(o Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget(leaseOf{o.ID, o.Token})
-}
-
-// done is remove for an outcome that the store has settled.
-func (s *session) done(o Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lease := leaseOf{o.ID, o.Token}
-	s.forget(lease)
-	s.last = lastEnd{lease, s.q.clock.Now()}
-}
-
-// forget removes a lease. The caller holds the lock.
-func (s *session) forget(lease leaseOf) {
-	delete(s.runs, lease)
-	signal(s.fewer)
-}
-
-// ours reports whether a lease is one of this session's unsettled leases, or the one that
-// was settled last.
-func (s *session) ours(lease leaseOf) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.runs[lease] != nil || s.last.lease == lease
 }

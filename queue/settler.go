@@ -4,15 +4,30 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
 // settleMost is the largest number of outcomes that one call settles.
 const settleMost = 512
 
-// settle sends outcomes to the store until the channel is closed, with one call for all
-// that are in the channel at a time.
-func (s *session) settle() {
+// outcomesAhead is the number of outcomes that may wait for the settler before handlers
+// keep their slots.
+const outcomesAhead = 1024
+
+// settler sends the outcomes of a session to the store, and removes their leases.
+type settler struct {
+	q        *Queue
+	leases   *leases
+	base     context.Context //nolint:containedctx // the calls have its values; they do not end with it
+	outcomes chan Outcome    // closed after the last one
+	// by is set when the handlers have ended: no outcome is retried after that.
+	by atomic.Pointer[time.Time]
+}
+
+// run sends outcomes until the channel is closed, with one call for all that are in the
+// channel at a time.
+func (s *settler) run() {
 	for o := range s.outcomes {
 		batch := append(make([]Outcome, 0, len(s.outcomes)+1), o)
 		for len(batch) < settleMost && len(s.outcomes) > 0 {
@@ -26,7 +41,7 @@ func (s *session) settle() {
 // also after the leases: a store that other workers reach answers that the outcomes are late,
 // and one that none reaches has given the tasks to no other worker. A call that is too large is
 // divided.
-func (s *session) settleAll(batch []Outcome) {
+func (s *settler) settleAll(batch []Outcome) {
 	const first, longest = 10 * time.Millisecond, time.Second
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll, longest) {
 		answers, err := s.settleOnce(batch)
@@ -39,24 +54,24 @@ func (s *session) settleAll(batch []Outcome) {
 			return
 		}
 		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
-		by := s.settleBy.Load()
+		by := s.by.Load()
 		if errors.Is(err, ErrClosed) || by != nil && s.q.clock.Now().After(*by) {
 			break
 		}
 		time.Sleep(wait)
 	}
 	for _, o := range batch {
-		s.remove(o)
+		s.leases.remove(o)
 	}
 }
 
 // divide settles outcomes whose call is too large for the store: a server limits the bytes of a
 // call, and refuses all of a call for one outcome that is too large. Half of them at a time
 // leaves the outcomes that are refused alone.
-func (s *session) divide(batch []Outcome, err error) {
+func (s *settler) divide(batch []Outcome, err error) {
 	half := len(batch) / 2
 	if half == 0 {
-		s.remove(batch[0])
+		s.leases.remove(batch[0])
 		s.refused(batch[0], err)
 		return
 	}
@@ -65,10 +80,10 @@ func (s *session) divide(batch []Outcome, err error) {
 }
 
 // settleOnce makes one call, which takes as long as a lease at most. When Run is stopping, all
-// remaining outcomes have the time until settleBy together.
-func (s *session) settleOnce(batch []Outcome) ([]error, error) {
+// remaining outcomes have the time until by together.
+func (s *settler) settleOnce(batch []Outcome) ([]error, error) {
 	now, limit := s.q.clock.Now(), s.q.cfg.Lease
-	if by := s.settleBy.Load(); by != nil {
+	if by := s.by.Load(); by != nil {
 		limit = min(limit, by.Sub(now))
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), max(limit, atLeast))
@@ -76,15 +91,16 @@ func (s *session) settleOnce(batch []Outcome) ([]error, error) {
 	return s.q.store.Settle(ctx, now, batch)
 }
 
-func (s *session) settled(batch []Outcome, answers []error) {
+// settled removes the leases of outcomes that the store has answered.
+func (s *settler) settled(batch []Outcome, answers []error) {
 	for i, err := range answers {
 		o := batch[i]
 		if err == nil {
-			s.done(o)
+			s.leases.settled(o)
 			s.q.soon.add(o.RunAt)
 			continue
 		}
-		s.remove(o)
+		s.leases.remove(o)
 		switch {
 		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalid):
 			s.refused(o, err)
@@ -97,7 +113,7 @@ func (s *session) settled(batch []Outcome, answers []error) {
 // refused replaces an outcome that the store refuses: a success loses its checkpoint, which no
 // attempt needs any more, and others become a permanent failure. Otherwise the task would run
 // again and again until its leases have been lost too often.
-func (s *session) refused(o Outcome, err error) {
+func (s *settler) refused(o Outcome, err error) {
 	s.q.cfg.Logger.Error("the outcome of a task was refused", o.attrs(err)...)
 	switch {
 	case o.Kind == OutcomeSuccess && o.Checkpoint != nil:
