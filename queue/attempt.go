@@ -240,14 +240,17 @@ func (a *Attempt) end(cause error) {
 	if a.ended == nil {
 		a.ended = cause
 	}
-	if !errors.Is(cause, ErrPaused) && !errors.Is(cause, ErrCancelled) {
-		a.lost = cause
-		a.wake()
-	}
 	a.mu.Unlock()
 	if handling != nil {
 		handling.cancel(cause)
 	}
+	if errors.Is(cause, ErrPaused) || errors.Is(cause, ErrCancelled) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost = cause // after the end of the context: a handler that Sync has told looks at it
+	a.wake()
 }
 
 // ordered ends the handler's context if the answer to a heartbeat demands it.
