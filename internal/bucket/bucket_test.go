@@ -506,3 +506,34 @@ func TestOperationsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Look finds what Take takes without waiting: not what is beyond the capacity, nothing while an
+// entry waits, and nothing while the rate is being changed.
+func TestB10_LookFindsWhatTakeTakes(t *testing.T) {
+	b := newBucket(1000, 10)
+	look := func(what string, now, n int64, want bool) {
+		t.Helper()
+		if _, got := b.Look(now, n); got != want {
+			t.Errorf("%s: Look for %d tokens after %v is %t", what, n, time.Duration(now), got)
+		}
+	}
+	b.Freeze()
+	look("frozen, with no token spent", 0, 0, false)
+	b.Set(0, 1000, 10)
+	look("full", 0, 10, true)
+	look("too few", 0, 11, false)
+	look("more than full", milli, 1, false)
+	spent, _ := b.Look(0, 4)
+	if !b.Claim(spent, 4) || b.Claim(spent, 4) {
+		t.Error("a count that was seen once was not claimed once")
+	}
+	wantTokens(t, b, 0, 6)
+	b.Freeze()
+	look("frozen", 0, 0, false)
+	b.Set(0, 1000, 10)
+	look("after the change", 0, 6, true)
+	e := queue(b, 0, 3, 7)
+	look("while an entry waits", 0, 0, false)
+	b.Remove(0, e)
+	look("after it gave up", 0, 6, true)
+}
