@@ -12,7 +12,8 @@
 //	storetest.go       Run, and the Harness by which it drives a store
 //	trial.go           a case in progress: its clock, crashes and reopening
 //	trial_calls.go     the calls of a case, with defaults
-//	trial_checks.go    what a case checks about tasks, reasons and signals
+//	trial_checks.go    what a case checks about tasks and reasons
+//	listener.go        the signals of a queue
 //	processor.go       a worker that claims, settles and waits for signals
 //
 //	check.go           Check: limits, predecessors, counts

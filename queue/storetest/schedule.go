@@ -254,17 +254,17 @@ func rescheduleAllOrNone(c *trial) {
 }
 
 func ticksAreTasks(c *trial) {
-	ready := c.listen(queue.DefaultQueue)
+	l := c.listen(queue.DefaultQueue)
 	is := c.reschedule(queue.ID{}, c.hourly("s"))
 	older := c.add(queue.Options{})
-	drain(ready)
+	l.drain()
 	var ids []queue.ID
 	for range 3 {
 		to, task := c.nextTick(is)
 		is = c.reschedule(is.Version, to, task)
 		ids = append(ids, task.ID)
 	}
-	c.awaitSignal(ready, "a tick of a schedule")
+	l.await("a tick of a schedule")
 	younger := c.add(queue.Options{})
 	c.started(9, slices.Concat([]queue.ID{older}, ids, []queue.ID{younger})...)
 	label := map[string]string{"tick": is.Last.At.Format(time.RFC3339)}

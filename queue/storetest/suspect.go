@@ -134,10 +134,10 @@ func suspectsGoOn(c *trial) {
 	ids := c.suspects(6, queue.Options{MaxAttempts: 100})
 	later := c.now.Add(24 * time.Hour)
 	first := c.started(9, ids[0])[0]
-	ready := c.listen(queue.DefaultQueue)
-	drain(ready)
+	l := c.listen(queue.DefaultQueue)
+	l.drain()
 	c.fails(first, queue.Outcome{RunAt: later})
-	c.awaitSignal(ready, "the failure of a suspect")
+	l.await("the failure of a suspect")
 	c.ok("snooze", c.settle(c.started(9, ids[1])[0], queue.Outcome{Kind: queue.OutcomeSnooze, RunAt: later}))
 	c.releases(c.started(9, ids[2])[0])
 	c.succeeds(c.started(9, ids[2])[0])

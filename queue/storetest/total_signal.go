@@ -12,7 +12,7 @@ import (
 func signalsOfTheTotal(c *trial) {
 	c.configureQueue("", queue.Settings{Total: 1})
 	c.backlogs(9, "a", "b")
-	ready := c.listen("b")
+	l := c.listen("b")
 	signals := func(what string, do func(t queue.Task)) {
 		c.Helper()
 		running := c.claimFrom("a", 1)
@@ -22,9 +22,9 @@ func signalsOfTheTotal(c *trial) {
 		if n := len(c.claimFrom("b", 1)); n != 0 {
 			c.Fatalf("before %s %d tasks of the other queue can be claimed", what, n)
 		}
-		drain(ready)
+		l.drain()
 		do(running[0])
-		c.awaitSignal(ready, what)
+		l.await(what)
 		b := c.claimFrom("b", 1)
 		if len(b) != 1 {
 			c.Fatalf("after %s no task can be claimed", what)
@@ -52,14 +52,14 @@ func signalsOfTheTotalOfAKey(c *trial) {
 	for _, name := range []string{"a", "b", "c"} {
 		c.several(2, queue.Options{Queue: name, Key: "k"})
 	}
-	all := []<-chan struct{}{c.listen("b"), c.listen("c")}
+	all := []*listener{c.listen("b"), c.listen("c")}
 	running := c.claimFrom("a", 9)
-	for _, ready := range all {
-		drain(ready)
+	for _, l := range all {
+		l.drain()
 	}
 	c.succeeds(running[0])
-	for _, ready := range all {
-		c.awaitSignal(ready, "the end of a task of the key")
+	for _, l := range all {
+		l.await("the end of a task of the key")
 	}
 	if n := len(c.claimFrom("c", 9)); n != 1 {
 		c.Errorf("%d tasks of the key start", n)

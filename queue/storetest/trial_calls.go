@@ -364,18 +364,3 @@ func (c *trial) explain(id queue.ID) []queue.Reason {
 	c.ok("Explain", err)
 	return reasons
 }
-
-// listen listens to a queue until the case is over.
-func (c *trial) listen(name string) <-chan struct{} {
-	ready, stop := c.Store.Listen(name)
-	c.Cleanup(stop)
-	return ready
-}
-
-// drain discards the signal that ready may hold.
-func drain(ready <-chan struct{}) {
-	select {
-	case <-ready:
-	default:
-	}
-}

@@ -82,16 +82,6 @@ func (c *trial) anyReason(id queue.ID, code stint.Code) queue.Reason {
 	return reasons[i]
 }
 
-// awaitSignal waits for a signal after what has happened.
-func (c *trial) awaitSignal(ready <-chan struct{}, what string) {
-	c.Helper()
-	select {
-	case <-ready:
-	case <-time.After(patience):
-		c.Fatalf("%s sends no signal to a listener", what)
-	}
-}
-
 // equal checks that two values have the same JSON.
 func (c *trial) equal(what string, got, want any) {
 	c.Helper()

@@ -24,6 +24,7 @@ func watchCases() []testCase {
 
 // observer collects the events of one Watch.
 type observer struct {
+	t      *testing.T
 	events chan queue.Event
 	ended  chan error
 	stop   context.CancelFunc
@@ -36,7 +37,7 @@ func (c *trial) watch(fn func(queue.Event)) *observer {
 	ctx, cancel := context.WithCancel(c.Context())
 	c.Cleanup(cancel)
 	const plenty = 1 << 16
-	o := &observer{events: make(chan queue.Event, plenty), ended: make(chan error, 1), stop: cancel}
+	o := &observer{t: c.T, events: make(chan queue.Event, plenty), ended: make(chan error, 1), stop: cancel}
 	begun := make(chan struct{}, 1)
 	go func() {
 		o.ended <- c.Store.Watch(ctx, func() { begun <- struct{}{} }, func(e queue.Event) {
@@ -57,15 +58,15 @@ func (c *trial) watch(fn func(queue.Event)) *observer {
 }
 
 // next waits for the next event.
-func (o *observer) next(t *testing.T) queue.Event {
-	t.Helper()
+func (o *observer) next() queue.Event {
+	o.t.Helper()
 	select {
 	case e := <-o.events:
 		return e
 	case err := <-o.ended:
-		t.Fatalf("Watch ended: %v", err)
+		o.t.Fatalf("Watch ended: %v", err)
 	case <-time.After(patience):
-		t.Fatal("no event arrives")
+		o.t.Fatal("no event arrives")
 	}
 	panic("unreachable")
 }
@@ -93,14 +94,14 @@ func watchReportsAll(c *trial) {
 	c.command(queue.OrderCancel, id)
 	from := queue.State(0)
 	for i, s := range c.task(id).Steps {
-		e := o.next(c.T)
+		e := o.next()
 		if e.ID != id || e.Queue != "mail" || e.Kind != kind || e.From != from || e.Missed != 0 || !same(e, s) {
 			c.Fatalf("event %d is %+v, from %s; the step is %+v, from %s", i, e, e.From, s, from)
 		}
 		from = s.To
 	}
 	c.command(queue.OrderForget, id)
-	if e := o.next(c.T); e.ID != id || e.On != queue.OnForget || e.From != from || e.To != 0 {
+	if e := o.next(); e.ID != id || e.On != queue.OnForget || e.From != from || e.To != 0 {
 		c.Errorf("the event of a purge is %+v", e)
 	}
 }
@@ -121,9 +122,9 @@ func watchBegins(c *trial) {
 		early := false
 		o := c.watch(func(e queue.Event) { early = early || e.ID == before && e.On == queue.OnSubmit })
 		first := c.add(queue.Options{})
-		e := o.next(c.T)
+		e := o.next()
 		if e.ID == before { // the pause came after the watch had begun
-			e = o.next(c.T)
+			e = o.next()
 		}
 		if changing.Wait(); e.ID != first || e.On != queue.OnSubmit {
 			c.Errorf("the event of the first change after Watch has begun is %+v", e)
@@ -177,7 +178,7 @@ func watchKeepsTheOrder(c *trial) {
 	wg.Wait()
 	states, last := make(map[queue.ID]queue.State), make(map[queue.ID]queue.Step)
 	end := c.add(queue.Options{Queue: "end"})
-	for e := o.next(c.T); e.ID != end; e = o.next(c.T) {
+	for e := o.next(); e.ID != end; e = o.next() {
 		if e.From != states[e.ID] || !queue.Allowed(e.From, e.On, e.To) {
 			c.Fatalf("the event %s from %s to %s is of a task that was %s", e.On, e.From, e.To, states[e.ID])
 		}
