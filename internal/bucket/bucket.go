@@ -11,6 +11,13 @@
 // nothing drifts however small the rate or the amount. And because the count
 // spent is never set from a time, a caller that read the clock early and
 // arrives late cannot take a token twice: it only sees fewer tokens earned.
+//
+// A [Bucket] consists of its account (the two counts), its waiters (a queue for each
+// tier), its guard (for how long each tier has been passed over) and its supply (a
+// second source of tokens). These know nothing of each other; drain.go decides with
+// them which entry gets which tokens. [Keys] has the counts of keys in a table, and
+// for each key that an entry waits for a keyQueue: a bucket whose source is the
+// bucket that all keys share.
 package bucket
 
 // Tiers is the number of priorities. Tier 0 is the lowest.
