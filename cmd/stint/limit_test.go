@@ -120,7 +120,8 @@ func TestC4_LimitsOfOperatorsAndPrograms(t *testing.T) {
 	}
 	declare()
 	set := s.stint("limit", "set", "--queue", "nightly", "--running", "4", "--pending", "1000", "--cap", "low=2,normal=3")
-	set.want(t, "queue nightly: running 4, cap low=2 normal=3, pending 1000\n", "no worker knows queue nightly", 0)
+	set.want(t, "queue nightly: running 4, cap low=2 normal=3, pending 1000\n",
+		"queue nightly has neither tasks nor workers", 0)
 	s.stint("limit", "set", "--queue", "nightly", "--key-rate", "none", "--per-key", "3")
 	s.stint("limit", "set", "--each", "--per-key", "2", "--rate", "30/m").
 		want(t, "each queue: per-key 2, rate 30/m\n", "", 0)

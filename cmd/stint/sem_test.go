@@ -263,7 +263,7 @@ func TestB8_SemSurplus(t *testing.T) {
 	for strings.Contains(tried.stderr, context.DeadlineExceeded.Error()) { // others were asking for a place just then
 		tried = stint(t, "", "sem", "--name", path, "--try", "true")
 	}
-	tried.want(t, "", "64 processes, as many as can, share them", 75)
+	tried.want(t, "", "64 processes share them, which is the maximum", 75)
 	stint(t, "", "sem", "--name", path, "--wait", "30ms", "true").want(t, "", "no slot within 30ms: 2 of 2 slots", 75)
 	for _, h := range holders {
 		h.release()

@@ -229,7 +229,8 @@ func TestB8_RunSharedSurplus(t *testing.T) {
 	}
 	start(t, cmd)
 	l := &lines{t: t, r: r}
-	if got, want := l.next(), "stint: waits for a place: 64 processes, as many as can, share "+path; got != want {
+	want := "stint: waiting for a process to end: 64 processes share " + path + ", which is the maximum"
+	if got := l.next(); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	if err := all[0].Close(); err != nil {

@@ -452,7 +452,7 @@ func TestE2_QueuedInputIsPaused(t *testing.T) {
 	})[1].ID.String()
 	r.stint("pause", id, "--server", "uploads").want(t, "1 task paused\n", "", 0)
 	lines := bufio.NewReader(said)
-	if line, err := lines.ReadString('\n'); !strings.Contains(line, "all that is left is paused") {
+	if line, err := lines.ReadString('\n'); !strings.Contains(line, "all unfinished uploads are paused") {
 		t.Fatalf("it says %q, %v", line, err)
 	}
 	r.stint("resume", id, "--server", "uploads").want(t, "1 task resumed\n", "", 0)

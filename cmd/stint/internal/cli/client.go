@@ -89,7 +89,7 @@ func durationOf(variable string, otherwise time.Duration) (time.Duration, error)
 // callTimeout is how long a client waits for the answer to a call.
 const callTimeout = 30 * time.Second
 
-// config returns how to reach the server, from flags and variables.
+// config returns the configuration of the connection, from flags and variables.
 func (c *client) config() (remote.Config, error) {
 	wait, err := patience()
 	timeout, invalid := durationOf(timeoutEnv, callTimeout)
@@ -159,8 +159,8 @@ func operator() string {
 	return host
 }
 
-// isPartial reports whether an error says that some groups do not answer, and that what the others have
-// is there.
+// isPartial reports whether an error says that some groups do not answer; the result then has what the
+// other groups returned.
 func isPartial(err error) bool {
 	_, ok := errors.AsType[*queue.PartialError](err)
 	return ok

@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/internal/proc"
 )
 
-// closersTable has common programs that close inherited files, and would so release the
+// closersTable has common programs that close inherited files, and would release the
 // slot at once.
 var closersTable = map[string]bool{"ssh": true, "slogin": true}
 

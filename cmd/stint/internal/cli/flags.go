@@ -67,7 +67,7 @@ func (f *runFlags) registerInputs(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.name, "replace", "I", "{}", "`TEXT` stands for the input in the command")
 	flags.BoolVar(&f.shell, "shell", false, "run the command with sh -c (default: if it is one word with shell syntax)")
 	flags.BoolVarP(&f.dryRun, "dry-run", "", false, "print the commands and run nothing")
-	flags.BoolVarP(&f.noRunIfEmpty, "no-run-if-empty", "r", false, "for scripts that call xargs; always so")
+	flags.BoolVarP(&f.noRunIfEmpty, "no-run-if-empty", "r", false, "no effect, as in xargs -r: without inputs no job runs")
 	_ = flags.MarkHidden("no-run-if-empty")
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // A batch of stint submit --from is one call, which the server executes as a whole or not
-// at all. A batch is full with either number of tasks or bytes of payloads.
+// at all. A batch is full when it has either that many tasks or that many bytes of payloads.
 const (
 	batchTasks = 1000
 	batchBytes = 4 << 20
@@ -29,8 +29,8 @@ type bulk struct {
 	name     string // of the input, for messages
 	out      *bufio.Writer
 	server   *remote.Server
-	tasks    int // submitted, or existing already
-	existing int // of them, existing already
+	tasks    int // that are submitted now, with those that existed already
+	existing int // the part of tasks that existed already
 	// unknown is set when a call has ended without an answer of the server: the server may have
 	// accepted its tasks.
 	unknown bool

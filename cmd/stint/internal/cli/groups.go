@@ -17,7 +17,7 @@ var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,39}$`)
 // checkGroup checks the name of a group.
 func checkGroup(name string) error {
 	if !groupName.MatchString(name) {
-		return fmt.Errorf("group %.50q: a name has up to 40 of a-z, 0-9 and _", name)
+		return fmt.Errorf("group %.50q: give a name of up to 40 characters of a-z, 0-9 and _", name)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func parseGroups(texts, stores []string, store string) (groups []serve.Group, er
 		case slices.Contains(g.Queues, ""):
 			errs = append(errs, fmt.Errorf("--group %.100q: name its queues, as in mail=news,letters", text))
 		case name == serve.DefaultGroup:
-			errs = append(errs, fmt.Errorf("--group %.100q: the group %s has all queues that no other group has", text, name))
+			errs = append(errs, fmt.Errorf("--group %.100q: %s is the name of the group of all other queues", text, name))
 		}
 		groups = append(groups, g)
 	}
@@ -51,7 +51,7 @@ func parseGroups(texts, stores []string, store string) (groups []serve.Group, er
 		}
 		i := slices.IndexFunc(groups, func(g serve.Group) bool { return g.Name == name })
 		if i < 0 || !strings.Contains(url, "://") { // the URL may have a password
-			errs = append(errs, fmt.Errorf("--group-store %.50q: it is NAME=URL or NAME=env:VARIABLE, of a --group", name))
+			errs = append(errs, fmt.Errorf("--group-store %.50q: give NAME=URL or NAME=env:VARIABLE, NAME as in --group", name))
 			continue
 		}
 		groups[i].Store = url

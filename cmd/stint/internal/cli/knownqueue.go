@@ -30,7 +30,7 @@ func (c *client) warnUnknownQueue(ctx context.Context, server *remote.Server, na
 	if len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	printTo(c.err, "stint: no task and no worker knows queue %s%s\n", name, hint)
+	printTo(c.err, "stint: queue %s has neither tasks nor workers%s\n", name, hint)
 	return nil
 }
 

@@ -88,7 +88,8 @@ func (v *limitValues) contradictions(s *queue.Settings) error {
 	}
 	refuse(v.burst != 0 && (v.rate == "" || v.rate == none), "--burst needs a --rate, as in 50/s")
 	refuse(v.keyBurst != 0 && (v.keyRate == "" || v.keyRate == none), "--key-burst needs a --key-rate, as in 5/s")
-	refuse(min(v.burst, v.keyBurst) < 0, "--burst and --key-burst are 1 or more")
+	refuse(v.burst < 0, "--burst is negative: give 1 or more")
+	refuse(v.keyBurst < 0, "--key-burst is negative: give 1 or more")
 	refuse(s.Max > 0 && s.PerKey > s.Max, "--per-key %d is above --running %d, and would never be reached: give less, "+
 		"or leave it out", s.PerKey, s.Max)
 	for i, limit := range capsByTier(&s.Caps) {

@@ -56,7 +56,7 @@ func newLogs(s *streams) *cobra.Command {
 	return cmd
 }
 
-// The server notifies clients that follow a log, except while it is away. The pauses
+// The server notifies clients that follow a log, except while it cannot be reached. The pauses
 // limit the number of calls for a command that writes all the time.
 const (
 	logsEvery  = 200 * time.Millisecond // after no new output
@@ -76,8 +76,8 @@ func noLog(t *queue.Task) error {
 	return err
 }
 
-// copy prints the log, and follows it if asked to, also while the server is away, since
-// it may come back.
+// copy prints the log, and follows it if asked to, also while the server cannot be
+// reached, since it may be started again.
 func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID) error {
 	task, err := server.Get(ctx, id) // before the log, so that later output is not missed
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 		case !errors.Is(err, queue.ErrUnavailable), errors.Is(err, httpstore.ErrNoAnswer):
 			return err
 		case !away:
-			printTo(f.err, "stint: the server is away; output continues when it is back\n")
+			printTo(f.err, "stint: the server cannot be reached; output continues when it can\n")
 			away = true
 		}
 		if err != nil {
@@ -173,8 +173,8 @@ func readEnd(
 	return end, at, err
 }
 
-// lastLines returns the last n lines of a text, and whether it surely has all of them:
-// the first of fewer lines may have begun before the text.
+// lastLines returns the last n lines of a text, and whether these are certainly whole:
+// the first of fewer than n lines may have begun before the text.
 func lastLines(text []byte, n int) (lines []byte, enough bool) {
 	at := len(text)
 	if n > 0 && at > 0 && text[at-1] == '\n' {
@@ -221,7 +221,7 @@ func (f *logsFlags) copyFrom(
 // the disk was full.
 func (f *logsFlags) warnLost(t *queue.Task) error {
 	if exit, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind && exit.Lost != "" {
-		printTo(f.err, "stint: not all of the output is there: %s\n", exit.Lost)
+		printTo(f.err, "stint: a part of the output is missing: %s\n", exit.Lost)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func newOrder(s *streams, o order) *cobra.Command {
 	}
 	f.filterFlags.register(cmd, o.states)
 	cmd.Flags().BoolVar(&f.all, "all", false, f.help())
-	cmd.Flags().StringVar(&f.reason, "reason", "", "record the reason `WHY`, which others see")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "record the reason `WHY`: stint show and stats print it")
 	if o.finished {
 		cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the tasks that run have ended")
 	}
@@ -108,7 +108,7 @@ func (o *order) help() string {
 	if o.queues {
 		return "all queues"
 	}
-	return "all tasks that can be changed in this way"
+	return "all tasks whose state allows it"
 }
 
 // give executes the order.
@@ -149,9 +149,9 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	return f.report(ctx, server, same, n, len(ending))
 }
 
-// command gives the order. It returns how many tasks have changed, and which of the named
-// ones have not. If only IDs select the tasks, it gives them the order one by one, so that
-// it knows.
+// command gives the order. It returns how many tasks have changed, and which of the tasks named by
+// ID have not. If only IDs select the tasks, each gets a call of its own, whose answer says whether
+// that task has changed.
 func (f *orderFlags) command(
 	ctx context.Context, server *remote.Server, filter queue.Filter,
 ) (n int, same []queue.ID, err error) {
@@ -197,7 +197,7 @@ func (f *orderFlags) ending(
 	return ids, nil
 }
 
-// waitFor waits until tasks have ended, and returns those that ended otherwise in spite of the order.
+// waitFor waits until tasks have ended, and returns those that were not cancelled.
 func (f *orderFlags) waitFor(
 	ctx context.Context, server *remote.Server, ids []queue.ID,
 ) (otherwise []queue.ID, err error) {

@@ -170,8 +170,7 @@ type streams struct {
 	unwritten    error // why the first text for out could not be written; Main returns it
 }
 
-// Write writes to standard output. A command that does not look at the error fails in the
-// end all the same.
+// Write writes to standard output. Main returns the first error, so that commands may ignore it.
 func (s *streams) Write(b []byte) (int, error) {
 	n, err := s.out.Write(b)
 	s.unwritten = cmp.Or(s.unwritten, err)
@@ -181,7 +180,7 @@ func (s *streams) Write(b []byte) (int, error) {
 // printf writes to standard output.
 func (s *streams) printf(format string, args ...any) { printTo(s, format, args...) }
 
-// constructors returns what makes each command, by its name.
+// constructors returns the constructor of each command, by the name of the command.
 func constructors() map[string]func(*streams) *cobra.Command {
 	all := map[string]func(*streams) *cobra.Command{
 		"run": newRun, "sem": newSem, "shm": newShm,
@@ -197,8 +196,8 @@ func constructors() map[string]func(*streams) *cobra.Command {
 	return all
 }
 
-// newRoot returns the tree of commands. If the first argument is the name of a command, no other
-// one is made: a quarter of the time in which the program starts would be for their flags.
+// newRoot returns the tree of commands. If the first argument is the name of a command, the tree has
+// only that one: to define the flags of all commands takes a quarter of the time of a start.
 func newRoot(s *streams, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use: "stint", Short: "Run many commands, a limited number at a time", Long: longHelp, Example: rootExamples,

@@ -140,7 +140,8 @@ func (r *runner) share() (err error) {
 		return nil
 	}
 	waits := func() {
-		r.say(fmt.Sprintf("waits for a place: %d processes, as many as can, share %s", shm.ProcessesMax, r.shared.Name))
+		r.say(fmt.Sprintf("waiting for a process to end: %d processes share %s, which is the maximum",
+			shm.ProcessesMax, r.shared.Name))
 	}
 	if r.region, err = r.shared.Open(context.Background(), waits); err != nil {
 		return fmt.Errorf("--shared: %w", err)

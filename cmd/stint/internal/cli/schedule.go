@@ -136,7 +136,7 @@ func newScheduleChange(s *streams, change scheduleChange) *cobra.Command {
 		},
 	}
 	if change.reason {
-		cmd.Flags().StringVar(&reason, "reason", "", "record the reason `WHY`, which others see")
+		cmd.Flags().StringVar(&reason, "reason", "", "record the reason `WHY`, which stint schedule ls prints")
 	}
 	c.register(cmd)
 	return cmd

@@ -134,7 +134,7 @@ func (f *semFlags) run(ctx context.Context, args []string) error {
 	}
 	if closer := becomes(args); closersTable[closer] {
 		words := shellquote.Join(args)
-		return fmt.Errorf("%s closes all inherited files, and would so release the slot at once; "+
+		return fmt.Errorf("%s closes all inherited files, and would release the slot at once; "+
 			"let timeout hold it: timeout --foreground 0 %s; or a shell, which does not pass signals on: "+
 			"sh -c '\"$@\"; exit $?' sh %s", closer, words, words)
 	}
@@ -211,7 +211,7 @@ func (f *semFlags) noSlot(err error) error {
 	}
 	switch {
 	case errors.Is(err, shm.ErrFull):
-		text += fmt.Sprintf("; and %d processes, as many as can, share them", shm.ProcessesMax)
+		text += fmt.Sprintf("; %d processes share them, which is the maximum", shm.ProcessesMax)
 	case errors.Is(err, shm.ErrStuck): // or many processes are opening them
 		text += "; " + err.Error()
 	}

@@ -56,7 +56,7 @@ stint nodes. Set a URL with a password in STINT_STORE, because other users can s
 flags of a process.
 
 If another server uses the directory or the address, stint serve retries for 1 s, since
-that server may have been killed a moment ago; if the database is away, for 5 s
+that server may have been killed a moment ago; if the database cannot be reached, for 5 s
 (STINT_PATIENCE=30s retries both longer). A directory that another user owns or may
 write to is refused.
 
@@ -148,7 +148,7 @@ const defaultReceive = 64
 func (f *serveFlags) uploadsConfig() (u serve.Uploads, err error) {
 	if f.uploads == "" {
 		if f.then != "" || f.uploadsSet {
-			err = errors.New("--then and --uploads-… are about received files: give --uploads DIR, too")
+			err = errors.New("--then and --uploads-… are for received files: give --uploads DIR, too")
 		}
 		return u, err
 	}
@@ -226,7 +226,7 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		errs[10] = errors.New("--node-listen and --node-address are for servers that share a store: give --store, too")
 	}
 	if f.store != "" && f.minFreeSet {
-		errs[12] = errors.New("--min-free is about the disk of --dir: a database server of --store looks after its own")
+		errs[12] = errors.New("--min-free is for the disk of --dir, and --store keeps tasks elsewhere: leave it out")
 	}
 	return cfg, errors.Join(errs[:]...)
 }

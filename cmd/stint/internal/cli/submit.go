@@ -109,7 +109,7 @@ func newSubmit(s *streams) *cobra.Command {
 
 func (f *submitFlags) flags(flags *pflag.FlagSet) {
 	f.taskFlags(flags)
-	flags.StringVar(&f.unique, "unique", "", "submit nothing if there is a task with this `NAME`")
+	flags.StringVar(&f.unique, "unique", "", "submit nothing if there is a task with this unique `NAME`")
 	secondsVar(flags, &f.uniqueFor, "unique-for", 0, "keep the name for `TIME` at least, also if the task is forgotten")
 	flags.StringArrayVar(&f.after, "after", nil, "start when task `ID` has succeeded; may be given several times")
 	flags.StringArrayVar(&f.afterAny, "after-any", nil, "start when task `ID` is finished, whatever its outcome")

@@ -242,8 +242,8 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 // toS3 reports whether the uploads go to a bucket.
 func (f *uploadFlags) toS3() bool { return strings.HasPrefix(f.to, "s3://") }
 
-// ownNames checks that no two files would be the same object of a bucket, of which the last one is left. A
-// server of tus gives such files different names.
+// ownNames checks that no two files would become the same object of a bucket, where the last would replace
+// the others. A tus server gives such files different names.
 func ownNames(files []string) error {
 	seen := make(map[string]string, len(files))
 	for _, path := range files {
@@ -267,7 +267,8 @@ func (f *uploadFlags) awsEnvironment() {
 	}
 }
 
-// server returns the server that this process is if no other one has the directory.
+// server returns the configuration of the server that this process runs unless another process has
+// locked the directory, and that of the connection to the other one.
 func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Config) {
 	own = serve.Config{
 		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1,

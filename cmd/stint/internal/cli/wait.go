@@ -15,7 +15,7 @@ import (
 
 const waitLong = `Wait until tasks are finished.
 
-While the server is away, the command waits until it is back, and says so. A task counts as
+While the server cannot be reached, the command waits until it can, and says so. A task counts as
 finished when its end is durable: while a full disk or a broken database keeps the end from
 being written, the command waits, and says why.
 
@@ -69,8 +69,8 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 	if err != nil {
 		return failed(err)
 	}
-	// A server that is away may come back soon, so stint wait waits for it, but not for a
-	// server that was never reached.
+	// A server that cannot be reached may be started again soon, so stint wait waits for it, but
+	// not for a server that was never reached.
 	if _, err := server.Get(waiting, ids[0]); err != nil {
 		return failed(err)
 	}
@@ -93,9 +93,9 @@ func (f *waitFlags) wait(ctx context.Context, server *remote.Server, texts []str
 	return nil
 }
 
-// away says why the server does not answer about a task that is waited for.
+// away reports why the server cannot be reached while the command waits for a task.
 func (c *client) away(err error) {
-	printTo(c.err, "stint: %v; the task is waited for until the server is back\n", c.explain(err, c.where()))
+	printTo(c.err, "stint: %v; waiting for the task continues when the server can be reached\n", c.explain(err, c.where()))
 }
 
 // report prints how a task has ended; without --json only if it did not succeed.

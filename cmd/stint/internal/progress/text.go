@@ -25,7 +25,9 @@ func plainLine(s Snapshot, e Estimate) string {
 }
 
 // held returns how many shared slots other processes hold.
-func (s Shared) held() string { return fmt.Sprintf("others have %d of %d slots", s.Others, s.Max) }
+func (s Shared) held() string {
+	return fmt.Sprintf("other processes hold %d of %d slots", s.Others, s.Max)
+}
 
 // of returns "7/100", or "7/~100" if 100 is an estimate, or "7".
 func of(s Snapshot) string {

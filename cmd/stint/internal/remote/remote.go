@@ -106,8 +106,8 @@ func (s *Server) Close() error { return s.store.Close() }
 // probeEvery is the interval between two checks that the server is alive during Wait.
 const probeEvery = 5 * time.Second
 
-// Wait is [queue.Queue.Wait]. It keeps waiting while the server is away, since the server
-// may come back. It returns [httpstore.ErrNoAnswer] if the server exists and does not
+// Wait is [queue.Queue.Wait]. It keeps waiting while the server cannot be reached, since
+// it may be started again. It returns [httpstore.ErrNoAnswer] if the server exists and does not
 // answer, for example because its process is stopped. It calls away when the server cannot
 // be reached, or cannot answer, for some seconds.
 func (s *Server) Wait(ctx context.Context, id queue.ID, away func(error)) (queue.Task, error) {

@@ -36,7 +36,7 @@ func newPacer(cfg *Config, running *registry) pacer {
 	return p
 }
 
-// felt is the time after which the load average includes a process well enough.
+// felt is the time after which the load average includes most of the load of a process.
 const felt = 5 * time.Second
 
 // burst returns how many jobs may start at once under a rate: about 10 ms worth, so that

@@ -43,7 +43,7 @@ func nodeIn(store queue.Store) *cluster.Node {
 // nodeName returns the name of this process as a node. Its worker is named after it, so that
 // the steps of a task name the node.
 func nodeName() string {
-	host, _ := os.Hostname() // without it, the process number has to do
+	host, _ := os.Hostname() // if it fails, the name has only the process number
 	return fmt.Sprintf("%s:%d", cmp.Or(host, "host"), os.Getpid())
 }
 

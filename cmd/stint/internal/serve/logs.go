@@ -208,7 +208,7 @@ func (l *logs) tidy(ctx context.Context, q *queue.Queue) {
 	for part := range slices.Chunk(all, atOnce) {
 		states, err := statesOf(ctx, q, part)
 		if err != nil {
-			return // possible while the server stops: the next cleanup will do
+			return // possible while the server stops: the next cleanup removes the logs
 		}
 		for _, f := range part {
 			if state, ok := states[f.id]; !ok {
@@ -257,7 +257,7 @@ func (l *logs) adopt(all, unknown int) bool {
 	if !l.adopted && !l.warned {
 		l.warned = true
 		l.logger.Warn("the store does not know the tasks of some logs, which may be those of another store: they are kept "+
-			"while there is room; check --store and --dir, or remove the logs if they are of no use",
+			"while there is room; check --store and --dir, or remove the logs if they are not needed",
 			slog.String("logs", l.root.Name()), slog.Int("unknown", unknown), slog.String("store", l.store),
 			slog.String("store_of_the_logs", string(owner)))
 	}

@@ -25,7 +25,7 @@ func Place(name, group string, log *slog.Logger) (relocate.Place, error) {
 	case scheme == "postgres", scheme == "postgresql":
 		return pgstore.Place(name, pgstore.Config{Schema: schemaOf(group), Logger: log})
 	case scheme == "redis", scheme == "rediss", scheme == "unix":
-		logging.Disable() // the client's own log; what fails is logged with its remedy
+		logging.Disable() // the log of the client library: errors are logged here, with a remedy
 		return redisstore.Place(name, redisstore.Config{Prefix: prefixOf(group), Logger: log})
 	default:
 		return relocate.Place{}, fmt.Errorf("%.20q…: a store is the directory of a server, or a URL that begins with "+

@@ -115,7 +115,7 @@ func opener(cfg *Config, url, group string) (cluster.Opener, error) {
 			})
 		}, nil
 	case "redis", "rediss", "unix":
-		logging.Disable() // the client's own log; what fails is logged with its remedy
+		logging.Disable() // the log of the client library: errors are logged here, with a remedy
 		return func(ctx context.Context, self queue.Leader) (cluster.Store, error) {
 			defer func() { patience = 0 }() // as above
 			return redisstore.Open(ctx, url, redisstore.Config{
@@ -124,7 +124,7 @@ func opener(cfg *Config, url, group string) (cluster.Opener, error) {
 			})
 		}, nil
 	default:
-		return nil, fmt.Errorf("--store %.20q…: it begins with postgres://, redis:// or rediss://, or is left out for a "+
+		return nil, fmt.Errorf("--store %.20q…: give a URL with postgres://, redis:// or rediss://, or leave it out for a "+
 			"store in --dir", scheme)
 	}
 }

@@ -142,8 +142,8 @@ func withToken(token string, next http.Handler) http.Handler {
 	})
 }
 
-// readBriefly limits how long a body may take to arrive that the handler does not read: net/http
-// reads the first 256 KiB of it before it answers. The receiver limits the bodies of its uploads.
+// readBriefly limits the time for the body of a request whose handler does not read it: net/http
+// reads the first 256 KiB of the body before it answers. The receiver limits the bodies of its uploads.
 func readBriefly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// net/http removes the deadline before the next request; without one the answer waits longer
@@ -152,8 +152,8 @@ func readBriefly(next http.Handler) http.Handler {
 	})
 }
 
-// thenQueue returns the queue of the commands of finished files: the default one, or else the first
-// of those from which this server takes tasks.
+// thenQueue returns the queue of the commands of finished files: the default queue if this server takes
+// tasks from it, and otherwise the first queue from which it does.
 func thenQueue(queues []string) string {
 	if len(queues) == 0 || slices.Contains(queues, queue.DefaultQueue) {
 		return queue.DefaultQueue

@@ -28,12 +28,12 @@ type follower struct {
 	paused bool // all that are left were paused, and a note has said so
 }
 
-// every is the interval between two looks. With very many uploads a look takes longer, and
-// then the pause is as long as the look.
+// every is the interval between two polls. With very many uploads a poll takes longer, and
+// the pause after it is then as long as the poll.
 const every = 200 * time.Millisecond
 
-// follow adds the uploads, unless it has, and looks at them until all are finished or ctx ends,
-// which is not an error.
+// follow adds the uploads, if it has not done so, and polls them until all are finished or ctx
+// ends, which is not an error.
 func (f *follower) follow(ctx context.Context, server *remote.Server) (Sum, error) {
 	err := f.untilFinished(ctx, server)
 	if ctx.Err() != nil {
@@ -81,7 +81,7 @@ func (f *follower) untilFinished(ctx context.Context, server *remote.Server) err
 	}
 }
 
-// revive settles what the known uploads are to do: those that have succeeded are skipped, or added anew with
+// revive decides what happens to the known uploads: those that have succeeded are skipped, or added anew with
 // Config.Again, and dead and cancelled ones are tried again. One whose task has other credentials than this
 // call gives is added anew, because a retry would be refused as before.
 func (f *follower) revive(ctx context.Context, server *remote.Server) error {
@@ -193,7 +193,8 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 	}
 	if all := paused == len(f.mine) && paused > 0; all != f.paused {
 		if f.paused = all; all {
-			f.note("all that is left is paused: stint resume --kind stint.upload --server %s continues it", f.cfg.Serve.Dir)
+			f.note("all unfinished uploads are paused: stint resume --kind stint.upload --server %s continues them",
+				f.cfg.Serve.Dir)
 		}
 	}
 	v.Left, v.Sum = len(f.mine), f.sum
@@ -240,8 +241,8 @@ func (f *follower) finished(ctx context.Context, task *queue.Task) error {
 	return nil
 }
 
-// retried follows the uploads again that have failed or were cancelled, and were retried since. One that has
-// succeeded meanwhile counts as sent.
+// retried follows uploads again that had failed or been cancelled, and have been retried since. An upload
+// that has succeeded meanwhile counts as sent.
 func (f *follower) retried(ctx context.Context, server *remote.Server) error {
 	states := []queue.State{
 		queue.Running, queue.Waiting, queue.Scheduled, queue.Held, queue.Paused, queue.Succeeded,

@@ -14,7 +14,7 @@ import (
 	"github.com/stintgo/stint/transfer"
 )
 
-// View is a look at the uploads of a Run.
+// View is the state of the uploads of a Run at one moment.
 type View struct {
 	Running []transfer.Transfer
 	// Done, Size and Rate are sums over the unfinished ones: bytes, and bytes per second.
@@ -29,13 +29,13 @@ type View struct {
 type Show interface {
 	Progress(v View)
 	Finished(t transfer.Transfer)
-	// Note shows a line of text that people should know.
+	// Note shows a message of one line.
 	Note(text string)
 	// End is called once, last, with what [Run] returns.
 	End(sum Sum, err error)
 }
 
-// Notes shows what people should know, and nothing else.
+// Notes shows messages and failures, and no progress.
 type Notes struct{ W io.Writer }
 
 // Progress shows nothing.

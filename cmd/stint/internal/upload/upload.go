@@ -1,6 +1,6 @@
 // Package upload implements stint upload: it adds uploads to the tasks in a directory, and
-// shows them until they are finished. The process that has the directory works on them: the
-// first one that was started, or a stint serve.
+// shows them until they are finished. The process that has locked the directory sends
+// them: the stint upload that was started first, or a stint serve.
 package upload
 
 // The files:
@@ -37,7 +37,7 @@ import (
 
 // Config configures uploads.
 type Config struct {
-	Serve   serve.Config  // of the server in Serve.Dir, if this process has to be it
+	Serve   serve.Config  // of the server in Serve.Dir, if this process has to run it
 	Remote  remote.Config // to call the server
 	Options queue.Options
 	Uploads []transfer.Upload

@@ -25,8 +25,8 @@ type Node struct {
 	Since   time.Time `json:"since,omitzero"` // of its first worker
 }
 
-// Nodes returns the processes that the counts of a store name, those that lead first, and by
-// name.
+// Nodes returns the processes in the statistics of a store, sorted by name, with those that lead
+// first.
 func Nodes(s *queue.Stats) []Node {
 	nodes := make([]Node, 0, 1+len(s.Workers))
 	if s.Lead != nil && len(s.Groups) == 0 {
@@ -57,7 +57,7 @@ func Nodes(s *queue.Stats) []Node {
 	return nodes
 }
 
-// at returns the node of a name, which it appends if there is none.
+// at returns the node with a name. If there is none, it appends one.
 func at(nodes *[]Node, name string) *Node {
 	i := slices.IndexFunc(*nodes, func(n Node) bool { return n.Name == name })
 	if i < 0 {
@@ -101,8 +101,9 @@ func NodeTable(w io.Writer, nodes []Node, now time.Time) error {
 		if seen.After(now) { // clocks of hosts that differ by less than a second count as equal
 			seen = now
 		}
-		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), Plain(n.Address), since(seen, now),
-			since(n.Led, now), since(n.Since, now), n.Slots, Plain(strings.Join(n.Queues, ", ")), Plain(n.Version),
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s%s\n", Plain(n.Name), orDash(Plain(n.Address)),
+			since(seen, now), since(n.Led, now), since(n.Since, now), n.Slots, orDash(Plain(strings.Join(n.Queues, ", "))),
+			orDash(Plain(n.Version)),
 			several+Plain(strings.Join(n.Groups, ", ")))
 	}
 	return out.Flush()

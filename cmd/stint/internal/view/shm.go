@@ -116,7 +116,7 @@ func limits(r *shm.Info) (all []limit) {
 	return all
 }
 
-// counted returns the name of number i of n of a kind.
+// counted returns what, followed by the number i if there are n > 1 of its kind.
 func counted(what string, i, n int) string {
 	if n == 1 {
 		return what

@@ -57,8 +57,8 @@ func Tasks(w io.Writer, tasks []queue.Task, first bool, now time.Time, columns i
 	return nil
 }
 
-// exit returns the exit status of the last attempt of a command. While another attempt runs, it is not that
-// of the attempt before, as the duration beside it is not either.
+// exit returns the exit status of the last attempt of a command, or - while a further attempt runs: the
+// duration in the same row is then that of the further attempt.
 func exit(t *queue.Task) string {
 	if status, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind && t.State != queue.Running {
 		return strconv.Itoa(status.Code())
@@ -142,8 +142,8 @@ func work(t *queue.Task) string {
 	return Plain(t.Kind + " " + string(shown.Payload))
 }
 
-// Plain makes foreign text safe for a terminal: it replaces characters that would move
-// the cursor, or worse, by question marks.
+// Plain makes text of tasks and servers safe for a terminal: it replaces control characters, which
+// could move the cursor or change settings, by question marks.
 func Plain(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -156,7 +156,7 @@ func Plain(text string) string {
 	}, text))
 }
 
-// lines is plain for text of several lines, each with a prefix.
+// lines is [Plain] for text of several lines; it puts the prefix before each.
 func lines(text, prefix string) string {
 	var out strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(text)) {

@@ -184,8 +184,8 @@ func State(t *queue.Task, now time.Time) string {
 	return fmt.Sprintf("it waits for nothing: %s %s ago", t.State, span)
 }
 
-// Returned says that a worker has just returned a task to the queue, because it lacked what the task
-// needs to start, and what that is. It returns "" for other tasks.
+// Returned returns a sentence about a task whose last step was its return to the queue, because the worker
+// lacked something that the task needs to start: when, and what. It returns "" for other tasks.
 func Returned(t *queue.Task, now time.Time) string {
 	if len(t.Steps) == 0 {
 		return ""
