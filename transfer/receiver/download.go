@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"mime"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // serveFile answers GET and HEAD of a finished file by its ID, with ranges. The content
@@ -47,6 +49,10 @@ func (r *requests) serveFile(w http.ResponseWriter, req *http.Request, id string
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": u.fileName()}))
 	h.Set("Content-Security-Policy", "sandbox")
+	unclose := context.AfterFunc(r.ctx, func() { // the client may read slowly, or not at all
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+	})
+	defer unclose()
 	http.ServeContent(w, req, "", info.ModTime(), content)
 	return nil
 }

@@ -1,8 +1,11 @@
 package receiver_test
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -54,4 +57,27 @@ func TestDownload_AnotherFileOfTheName(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(s.do("GET", first, nil), 410)
+}
+
+// TestDownload_Close: Close ends a download whose client does not read.
+func TestDownload_Close(t *testing.T) {
+	s := open(t, receiver.Config{})
+	content := make([]byte, 32<<20) // more than the buffers of a connection
+	url := s.create(len(content))
+	s.want(s.patch(url, 0, content), 204)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(s.url, "/files/")+url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if n, err := io.Copy(io.Discard, answer.Body); err == nil {
+		t.Errorf("the client gets all %d bytes", n)
+	}
 }

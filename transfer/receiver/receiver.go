@@ -57,8 +57,8 @@ func Open(dir string, cfg Config) (*Receiver, error) {
 	return r, nil
 }
 
-// Close ends all requests, which keep what they have received, waits for them and for
-// Finished, and unlocks the directory. Requests after it are answered
+// Close ends all requests, which keep what they have received, and downloads, waits for them and
+// for Finished, and unlocks the directory. Requests after it are answered
 // 503. A second call returns [ErrClosed].
 //
 // Files that are being hashed or copied are completed after the next Open. Close waits 5 s for
