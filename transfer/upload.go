@@ -61,7 +61,7 @@ type Upload struct {
 	// hexadecimal digits, so that the server can refuse a file that is not the same. The
 	// file is read once more before it is sent. The checksums of chunks do not depend on
 	// it. An S3 server compares the CRC32C of the whole object, and keeps the SHA-256 as its
-	// metadata.
+	// metadata. [Input] cannot be read before it is sent, and is refused with Verify.
 	Verify bool `json:"verify,omitempty"`
 	// Metadata are further pairs of Upload-Metadata, or of the metadata of an S3 object. Keys
 	// are ASCII without spaces and commas, for S3 letters, digits and ._-, and not one of those
@@ -130,6 +130,10 @@ func (u *Upload) validate() error {
 	var errs []error
 	if u.Path == "" {
 		errs = append(errs, errors.New("it has no Path"))
+	}
+	if u.Path == Input && u.Verify {
+		errs = append(errs, errors.New("Verify (--verify) sends a checksum before the content, and standard input can be read "+
+			"once: leave it out, or store the content in a file and upload that"))
 	}
 	if !utf8.ValidString(u.Path + u.Name + u.TokenFile) {
 		errs = append(errs, errors.New("its name is not UTF-8, and the store would keep another one: rename the file"))
