@@ -73,6 +73,9 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 		to.Rate = &rate
 	}
 	if cfg.Uploads.Then != "" {
+		if _, err := thenCommand(cfg.Uploads.Then, cfg.Uploads.Dir); err != nil {
+			return nil, err
+		}
 		to.Finished = func(ctx context.Context, done receiver.Upload) error {
 			return submitThen(ctx, q, thenQueue(cfg.Queues), cfg.Uploads.Then, done)
 		}
@@ -161,18 +164,31 @@ func thenQueue(queues []string) string {
 	return queues[0]
 }
 
+// thenCommand returns the command for a received file. It returns an error if the store cannot keep the command, which
+// it does in JSON.
+func thenCommand(then, file string) (isolate.Command, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return isolate.Command{}, err
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return isolate.Command{}, err
+	}
+	command := isolate.Command{Args: []string{"/bin/sh", "-c", then, "stint", file}, Dir: dir}
+	if err := command.Validate(); err != nil {
+		return command, fmt.Errorf("--then: its text and the paths of --uploads and of the present directory must be UTF-8: %w",
+			err)
+	}
+	return command, nil
+}
+
 // submitThen submits the command for a finished file to a queue. It is called again until it has
 // succeeded once.
 func submitThen(ctx context.Context, q *queue.Queue, name, then string, done receiver.Upload) error {
-	path, err := filepath.Abs(done.Path)
+	command, err := thenCommand(then, done.Path)
 	if err != nil {
 		return err
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	command := isolate.Command{Args: []string{"/bin/sh", "-c", then, "stint", path}, Dir: dir}
 	_, err = queue.Kind[isolate.Command](Kind).Submit(ctx, q, command, queue.Options{
 		Queue: name, Unique: "upload " + done.ID, MaxAttempts: 1, Tier: done.Priority, Key: done.Key,
 	})

@@ -2,17 +2,22 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/queue"
 )
 
 // A client that sends no body, though its header announces one, does not keep the connection of
@@ -112,3 +117,18 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 
 func (l *pipeListener) Close() error   { close(l.closed); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// A command for received files that the store cannot keep is refused at the start: it would run with another path.
+func TestC6_ThenInDirectoryThatIsNotText(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	dir := t.TempDir()
+	err := serve.Run(ctx, t.Context(), serve.Config{
+		Dir: filepath.Join(dir, "tasks"), Jobs: 1, Queues: []string{queue.DefaultQueue}, Grace: 1, Patience: 1,
+		Logger: slog.New(slog.DiscardHandler), Ready: func([]string) { end() },
+		Uploads: serve.Uploads{Dir: filepath.Join(dir, "in\xff"), Listen: "127.0.0.1:0", Jobs: 1, Then: "true"},
+	})
+	if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(fmt.Sprint(err), "--then") {
+		t.Errorf("it ends with %v", err)
+	}
+}
