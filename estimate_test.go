@@ -311,6 +311,94 @@ func TestB6_EstimateBehindALongFunction(t *testing.T) {
 	})
 }
 
+// An estimate of more than 292 years, which a time.Duration cannot hold, is a very long one.
+func TestB6_EstimateOfCenturies(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		lasts := func(d time.Duration) *stint.Future[int] {
+			return stint.Go(t.Context(), s, func(context.Context) (int, error) { time.Sleep(d); return 0, nil })
+		}
+		_, _ = lasts(century).Wait(t.Context())
+		var last *stint.Future[int]
+		for range 6 {
+			last = lasts(time.Second)
+		}
+		if w, _ := last.Why(); w.Estimate == nil || w.Estimate.Wait < century {
+			t.Errorf("five are ahead that last for a century each, and the estimate is %+v", w.Estimate)
+		}
+		time.Sleep(time.Minute)
+		wantAllFree(t, s)
+	})
+}
+
+// Starts in which no time has passed say nothing about how often slots come free: a slot that is
+// held for an unknown time is expected to be held for half of the time that functions take.
+func TestB6_EstimateAfterManyStartsAtOneInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{})
+		second := func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil }
+		_, _ = stint.Go(t.Context(), s, second).Wait(t.Context())
+		acquire := func() *stint.Permit {
+			permit, err := s.Acquire(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			return &permit
+		}
+		held := acquire()
+		for range 10 {
+			go func() { acquire().Release() }()
+		}
+		synctest.Wait()
+		held.Release()
+		synctest.Wait()
+		held = acquire()
+		w, _ := stint.Go(t.Context(), s, second).Why()
+		if w.Estimate == nil || (w.Estimate.Wait-time.Second/2).Abs() > time.Millisecond {
+			t.Errorf("the estimate is %+v, want half a second", w.Estimate)
+		}
+		held.Release()
+		time.Sleep(time.Minute)
+		wantAllFree(t, s)
+	})
+}
+
+// However much of a higher tier waits and arrives, an estimate is not longer than the time until
+// the guard starts the entry.
+func TestB6_EstimateIsBoundedByTheGuard(t *testing.T) {
+	second := func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil }
+	for _, waiting := range []int{20, 50, 200} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stint.New(1, stint.Config{})
+			arrive := func(n int) {
+				for range n {
+					stint.Go(t.Context(), s.At(stint.High), second)
+					time.Sleep(time.Second)
+				}
+			}
+			for range waiting {
+				stint.Go(t.Context(), s.At(stint.High), second)
+			}
+			time.Sleep(time.Second / 2)
+			arrive(60)
+			asked := time.Now()
+			low := stint.Go(t.Context(), s.At(stint.Low), func(context.Context) (time.Duration, error) {
+				return time.Since(asked), nil
+			})
+			w, _ := low.Why()
+			arrive(waiting)
+			was, err := low.Wait(t.Context())
+			if err != nil || w.Estimate == nil || (w.Estimate.Wait-was).Abs() > 2*time.Second {
+				t.Errorf("%d of a higher tier wait: the wait was %v, error %v, and the estimate %+v", waiting, was, err, w.Estimate)
+			}
+			s.Clear()
+			time.Sleep(time.Minute)
+			wantAllFree(t, s)
+		})
+	}
+}
+
 // There is no estimate for an entry whose key is at its limit: others of it have to end first, and
 // how long the key's take is not kept.
 func TestB6_NoEstimateForAKeyAtItsLimit(t *testing.T) {

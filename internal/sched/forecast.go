@@ -139,9 +139,10 @@ func (f *Forecast) at(n float64) float64 {
 }
 
 // search returns the smallest number of starts by whose time no more starts of other work
-// have come in between than the share allows.
+// have come in between than the share allows, or those until the guard starts the work if
+// they are fewer.
 func (f *Forecast) search(t turn) float64 {
-	n := t.need
+	n := min(t.need, t.most)
 	for range 64 { // it converges fast, unless the share is small
 		others := math.Round(f.at(n) / f.mean * float64(len(f.left)) * (1 - t.share))
 		next := min(t.need+max(0, others), t.most)
