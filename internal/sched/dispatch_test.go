@@ -70,35 +70,78 @@ func (*function) Forget() {}
 // The end of a function whose slot is suspended is no turn: the slot came free when it
 // was suspended.
 func TestB3_EndWithoutASlotIsNoTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := New(Config{Limit: 3, Caps: [Tiers]int{0: 1}})
-		permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
-		awaited, end := new(Call), make(chan struct{})
-		awaited.InitByHand(e)
-		job := &function{fn: func(ctx context.Context) {
-			go awaited.Wait(ctx)
-			<-end
-		}}
-		job.Init(t.Context(), e)
-		job.Go(job, Ask{Weight: 1, Tier: 3})
-		synctest.Wait()
-		low := new(nothing)
-		low.Init(t.Context(), e)
-		low.Go(low, Ask{Weight: 1})
-		before := guardIn(t, &low.Call)
-		close(end)
-		synctest.Wait()
-		if after := guardIn(t, &low.Call); after != before || !job.Settled() {
-			t.Errorf("the guard's turn is in %d turns, want %d as before", after, before)
+	plain := Ask{Weight: 1, Tier: 3}
+	enter := func(ctx context.Context, t *testing.T, e *Engine) (task *Task, exit func()) {
+		t.Helper()
+		task, parent, err := e.Enter(ctx, plain)
+		if err != nil {
+			t.Fatal(err)
 		}
-		awaited.Claim()
-		awaited.Settle(nil)
-		permit.Release()
-		synctest.Wait()
-		if !low.Settled() {
-			t.Error("the job of the lowest tier has not run")
-		}
-	})
+		return task, func() { task.Exit(parent) }
+	}
+	for name, start := range map[string]func(t *testing.T, e *Engine, waits, runs func(ctx context.Context)){
+		"in a goroutine of its own": func(t *testing.T, e *Engine, waits, runs func(ctx context.Context)) {
+			t.Helper()
+			job := &function{fn: func(ctx context.Context) {
+				waits(ctx)
+				runs(ctx)
+			}}
+			job.Init(t.Context(), e)
+			job.Go(job, plain)
+		},
+		"in that of its caller": func(t *testing.T, e *Engine, waits, runs func(ctx context.Context)) {
+			t.Helper()
+			task, exit := enter(t.Context(), t, e)
+			waits(task)
+			go func() {
+				runs(task)
+				exit()
+			}()
+		},
+		"within another function that waits": func(t *testing.T, e *Engine, waits, runs func(ctx context.Context)) {
+			t.Helper()
+			outer, exitOuter := enter(t.Context(), t, e)
+			waits(outer)
+			synctest.Wait()
+			inner, exit := enter(outer, t, e)
+			waits(inner)
+			go func() {
+				runs(inner)
+				exit()
+				exitOuter()
+			}()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := New(Config{Limit: 3, Caps: [Tiers]int{0: 1}})
+				permit := mustTake(t, e, plain)
+				awaited, end, ended := new(Call), make(chan struct{}), false
+				awaited.InitByHand(e)
+				start(t, e, func(ctx context.Context) { go awaited.Wait(ctx) }, func(context.Context) {
+					<-end
+					ended = true
+				})
+				synctest.Wait()
+				low := new(nothing)
+				low.Init(t.Context(), e)
+				low.Go(low, Ask{Weight: 1})
+				before := guardIn(t, &low.Call)
+				close(end)
+				synctest.Wait()
+				if after := guardIn(t, &low.Call); after != before || !ended {
+					t.Errorf("the guard's turn is in %d turns, want %d as before", after, before)
+				}
+				awaited.Claim()
+				awaited.Settle(nil)
+				permit.Release()
+				synctest.Wait()
+				if !low.Settled() {
+					t.Error("the job of the lowest tier has not run")
+				}
+			})
+		})
+	}
 }
 
 // A goroutine with a key starts at once when it is next before a heavy one without a key
