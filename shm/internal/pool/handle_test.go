@@ -86,6 +86,21 @@ func TestB8_TryAndDrop(t *testing.T) {
 	}
 }
 
+// Until Place grants a dropped slot, Take takes it only for a higher tier than that of the waiter.
+func TestB8_TakeOfADroppedSlot(t *testing.T) {
+	for tier := range Tiers {
+		one, other := two()
+		if _, ok := one.Handle(0).Take(3); !ok {
+			t.Fatal("a free slot was refused")
+		}
+		other.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
+		one.Handle(0).Drop(0)
+		if _, ok := one.Handle(0).Take(tier); ok != (tier > 3) {
+			t.Errorf("Take of tier %d, while tier 3 waits: %t", tier, ok)
+		}
+	}
+}
+
 // A participant that begins to wait while a slot is dropped is granted it, or finds it
 // free.
 func TestB8_DropWhileAnotherEnters(t *testing.T) {
