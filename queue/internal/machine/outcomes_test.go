@@ -1,11 +1,77 @@
 package machine_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
 )
+
+// The row of an outcome is removed when it is accepted, and when it is that of no lease.
+// A fence stays as long as the lease.
+func TestC11_RowsOfOutcomesAndFences(t *testing.T) {
+	r := newRows()
+	m := open(t, r)
+	var ids queue.IDs
+	submit(t, m, newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{}))
+	tasks := claim(t, m, 3)
+	outcome := func(task *queue.Task) queue.Outcome {
+		return queue.Outcome{ID: task.ID, Token: task.Lease.Token, Kind: queue.OutcomeSuccess, InTx: true}
+	}
+	write := func(key string, value []byte) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all[key] = value
+	}
+	writes := func(o queue.Outcome) (key string) {
+		key, value, err := machine.OutcomeRow(o, start, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(key, append(binary.BigEndian.AppendUint64(nil, uint64(start.UnixMicro())), value...))
+		return key
+	}
+	wantKeys := func(want ...string) {
+		t.Helper()
+		if got, err := m.Outcomes("", 10); err != nil || !slices.Equal(got, want) {
+			t.Errorf("the rows are %q, want %q, error %v", got, want, err)
+		}
+	}
+	other := outcome(&tasks[1])
+	other.Token += 100 // an attempt that there was not
+	keys := []string{writes(outcome(&tasks[0])), writes(other)}
+	wantKeys(keys...)
+	for i, want := range []error{nil, queue.ErrStale} {
+		answers, err := m.AcceptOutcomes(t.Context(), start, keys[i:i+1])
+		if err != nil || len(answers) != 1 || !errors.Is(answers[0], want) {
+			t.Errorf("answers %v, error %v, want %v", answers, err, want)
+		}
+		wantKeys(keys[i+1:]...)
+	}
+	l := machine.Lease{ID: tasks[2].ID, Token: tasks[2].Lease.Token}
+	fence := machine.OutcomeKey(l)
+	write(fence, []byte{})
+	for _, running := range []bool{true, false} {
+		if running != m.Runs(l) {
+			t.Errorf("Runs returns %t", !running)
+		}
+		if err := m.Fenced(t.Context(), []string{fence}); err != nil {
+			t.Fatal(err)
+		}
+		wantKeys(fence)
+	}
+	settled := []queue.Outcome{outcome(&tasks[2])}
+	if answers, err := m.Settle(t.Context(), start, settled); err != nil || answers[0] != nil {
+		t.Fatal(answers, err)
+	}
+	if err := m.Fenced(t.Context(), []string{fence}); err != nil {
+		t.Fatal(err)
+	}
+	wantKeys()
+}
 
 // The outcome that a transaction has written counts: the one that the handler returns afterwards
 // is accepted, whatever it is, and changes nothing. Without a transaction it is stale.
