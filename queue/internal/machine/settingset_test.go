@@ -166,3 +166,29 @@ func TestC6_UnreadableLimitsOfAKey(t *testing.T) {
 		t.Errorf("error %v, want one that names key and queue", err)
 	}
 }
+
+// A change of the limit that one key has in all queues together counts at once, whether the key had
+// one before or not.
+func TestC12_TotalOfOneKeyIsChanged(t *testing.T) {
+	m := open(t, newRows())
+	var ids queue.IDs
+	for range 5 {
+		submit(t, m, newTask(&ids, queue.Spec{Options: queue.Options{Key: "k"}}))
+	}
+	running := 0
+	for _, c := range []struct {
+		change queue.Change
+		want   int
+	}{
+		{queue.Change{Key: "k", Set: queue.Settings{Total: 1}}, 1},
+		{queue.Change{Key: "k", Set: queue.Settings{Total: 3}}, 3},
+		{queue.Change{Key: "k", Unset: []queue.Field{queue.FieldTotal}}, 5},
+	} {
+		if err := m.Configure(t.Context(), start, "", c.change); err != nil {
+			t.Fatal(err)
+		}
+		if running += len(claim(t, m, 5)); running != c.want {
+			t.Errorf("%d tasks of the key run after %+v, want %d", running, c.change, c.want)
+		}
+	}
+}
