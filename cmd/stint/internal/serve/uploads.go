@@ -176,8 +176,8 @@ func thenCommand(then, file string) (isolate.Command, error) {
 	}
 	command := isolate.Command{Args: []string{"/bin/sh", "-c", then, "stint", file}, Dir: dir}
 	if err := command.Validate(); err != nil {
-		return command, fmt.Errorf("--then: its text and the paths of --uploads and of the present directory must be UTF-8: %w",
-			err)
+		return command, fmt.Errorf("--then: its text and the paths of --uploads and of the present directory must be "+
+			"UTF-8: %w", err)
 	}
 	return command, nil
 }
