@@ -132,8 +132,8 @@ func (u *Upload) validate() error {
 		errs = append(errs, errors.New("it has no Path"))
 	}
 	if u.Path == Input && u.Verify {
-		errs = append(errs, errors.New("with Verify (--verify) a checksum is sent before the content, and standard input can "+
-			"be read once: leave it out, or store the content in a file and upload that"))
+		errs = append(errs, errors.New("with Verify (--verify) a checksum is sent before the content, and standard input "+
+			"can be read once: leave it out, or store the content in a file and upload that"))
 	}
 	if !utf8.ValidString(u.Path + u.Name + u.TokenFile) {
 		errs = append(errs, errors.New("its name is not UTF-8, and the store would keep another one: rename the file"))
