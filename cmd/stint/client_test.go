@@ -34,7 +34,7 @@ func parse[T any](t *testing.T, text string) (values []T) {
 // has asked for, and the task has what the flags say.
 func TestC1_SubmitFlags(t *testing.T) {
 	s := serve(t)
-	s.stint("pause", "--queue", "other").want(t, "queue other is paused\n", "no task and no worker", 0)
+	s.stint("pause", "--queue", "other").want(t, "queue other is paused\n", "has neither tasks nor workers", 0)
 	first := s.submit("--", "true")
 	t.Setenv("FROM_HERE", "here")
 	write(t, filepath.Join(s.dir, "in"), "from a file")

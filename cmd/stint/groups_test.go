@@ -129,9 +129,9 @@ func TestC11_GroupsThatServeRefuses(t *testing.T) {
 		{store + " --group a=", "name its queues"},
 		{store + " --group a", "name its queues"},
 		{store + " --group A=b", "give a name of up to 40"},
-		{store + " --group default=b", "no other group has"},
-		{store + " --group-store a=redis://:secret@127.0.0.1:1", "of a --group"},
-		{store + " --group a=b --group-store a=secret", "of a --group"},
+		{store + " --group default=b", "is the name of the group of all other queues"},
+		{store + " --group-store a=redis://:secret@127.0.0.1:1", "NAME as in --group"},
+		{store + " --group a=b --group-store a=secret", "NAME as in --group"},
 		{store + " --group a=b --group c=b", "queue b is in a and in c"},
 		{store + " --group a=b --group a=c", "used twice"},
 	} {

@@ -173,7 +173,7 @@ func TestC11_LimitsOverServers(t *testing.T) {
 // A store that cannot be used is named without its password, and with the remedy.
 func TestC11_StoresThatServeRefuses(t *testing.T) {
 	for url, says := range map[string]string{
-		"mysql://root:secret@localhost/jobs":          "begins with postgres://",
+		"mysql://root:secret@localhost/jobs":          "give a URL with postgres://",
 		"postgres://root:secret@127.0.0.1:1/jobs":     "refused",
 		"redis://:secret@127.0.0.1:1":                 "start it, or correct the address",
 		"postgres://root:secret@host:port/jobs":       "URL",

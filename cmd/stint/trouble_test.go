@@ -248,7 +248,7 @@ func TestC1_WaitSaysThatTheServerIsAway(t *testing.T) {
 	s.kill()
 	const says = "no server at stint-data"
 	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.Contains(line, says) ||
-		!strings.Contains(line, "until the server is back") {
+		!strings.Contains(line, "continues when the server can be reached") {
 		t.Errorf("it says %q, %v", line, err)
 	}
 	s.start()
