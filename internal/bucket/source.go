@@ -38,18 +38,16 @@ func (s *supply) look(now int64) {
 // draw takes the tokens that e is owed, as far as the source has them now, and reports
 // whether it took some.
 func (s *supply) draw(now int64, e *Entry, debt bool) (some bool, err error) {
-	refused := &s.again
-	if debt {
-		refused = &s.debtAgain
-	}
-	*refused = 0
 	for e.owed > 0 {
 		drawn, again, err := s.source.Draw(e.tier, e.owed, debt)
-		if err != nil {
+		switch {
+		case err != nil:
 			return some, err
-		}
-		if drawn == 0 {
-			*refused = now + max(again, 1)
+		case drawn == 0 && debt:
+			s.debtAgain = now + max(again, 1)
+			return some, nil
+		case drawn == 0:
+			s.again = now + max(again, 1)
 			return some, nil
 		}
 		some = true

@@ -16,11 +16,19 @@ type source struct {
 	rival    int
 	debt     int64 // nanoseconds
 	debts    int64
+	solid    bool  // denies debts
+	owes     int64 // what it owes at once at most, if it is not 0
 	returned int64
 }
 
 func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error) {
+	if debt && s.solid {
+		return 0, bucket.Never, nil
+	}
 	if debt {
+		if s.owes > 0 {
+			n = min(n, s.owes)
+		}
 		s.debts += n
 		return n, 0, nil
 	}
@@ -167,4 +175,29 @@ func TestB13_LargestDebt(t *testing.T) {
 	if after, taken, _ := old.Take(5*365*86400*second, most, 5, true); taken != 5 || after < most {
 		t.Errorf("after all that can be counted: %d taken, %d spent", taken, after)
 	}
+}
+
+// The time at which the source was to be asked for a debt again does not delay the guard after
+// the entry has got tokens.
+func TestB13_RefusedDebtDoesNotDelayTheGuard(t *testing.T) {
+	s := &source{denies: true, solid: true, rival: 6}
+	b := shared(s, 1, 10)
+	queue(b, 0, 3, 10)
+	b.Advance(second)
+	wantNext(t, b, second+bucket.Never)
+	s.denies, s.part, s.denied = false, 4, true
+	b.Advance(2 * second)
+	wantNext(t, b, 3*second)
+}
+
+// An entry that needs more than the source may owe goes into debt for a part of it at a time.
+func TestB13_OneDebtAtATime(t *testing.T) {
+	s := &source{denies: true, owes: 4, rival: 6}
+	b := shared(s, 1, 10)
+	queue(b, 0, 3, 10)
+	b.Advance(second)
+	if s.debts != 4 {
+		t.Errorf("a debt of %d, want 4", s.debts)
+	}
+	wantGranted(t, b)
 }
