@@ -201,3 +201,14 @@ func TestB13_OneDebtAtATime(t *testing.T) {
 	}
 	wantGranted(t, b)
 }
+
+// A try takes nothing, not even no tokens, while an entry waits elsewhere.
+func TestB13_TryFailsWhileARivalWaits(t *testing.T) {
+	b := shared(&source{rival: 0}, 1, 10)
+	for _, n := range []int64{0, 1} {
+		if b.TakeShared(0, n) {
+			t.Errorf("%d tokens were taken ahead of an entry that waits elsewhere", n)
+		}
+	}
+	wantTokens(t, b, 0, 10)
+}
