@@ -212,3 +212,17 @@ func TestB13_TryFailsWhileARivalWaits(t *testing.T) {
 	}
 	wantTokens(t, b, 0, 10)
 }
+
+// The time in which the source repays a debt does not count as passed over, and neither does the
+// time before a debt whose beginning is not known.
+func TestB13_DebtOfTheSourceDoesNotCount(t *testing.T) {
+	s := &source{denies: true, rival: 6, debt: 300 * milli}
+	b := shared(s, 1, 10)
+	queue(b, 0, 3, 10)
+	s.debt = 0
+	b.Advance(500 * milli) // 200 ms of it count
+	wantNext(t, b, 1300*milli)
+	s.debt = 100 * milli
+	b.Advance(700 * milli) // none of the last 200 ms count
+	wantNext(t, b, 1600*milli)
+}
