@@ -81,3 +81,21 @@ func TestB10_LateTokensOfAKeyDoNotSurviveSetPerKey(t *testing.T) {
 		t.Errorf("the key holds %d tokens, want 10", got)
 	}
 }
+
+// A sweep is due when the first key is full that tokens were taken of, or for which the last
+// entry has been granted.
+func TestB10_SweepIsDueWhenAKeyIsFull(t *testing.T) {
+	k := newKeys(newBucket(bucket.MaxRate, bucket.MaxCapacity))
+	k.Set(0, 1, 10)
+	k.Take(0, "a", 10)
+	if got := k.SweepAt(); got != 10*second {
+		t.Errorf("a sweep is due at %d, want %d", got, 10*second)
+	}
+	if k.Sweep(10*second) || k.Len() != 0 || k.SweepAt() != bucket.Never {
+		t.Errorf("after the sweep %d keys are known, and the next is due at %d", k.Len(), k.SweepAt())
+	}
+	k.Push(20*second, "b", &bucket.Entry{}, 3, 5)
+	if got := k.SweepAt(); k.Granted(20*second) == nil || got != 25*second {
+		t.Errorf("a sweep is due at %d, want %d", got, 25*second)
+	}
+}
