@@ -59,7 +59,7 @@ package cluster
 //	Groups, spread
 //	Node
 //	election, caller, membership, permits, endpoint
-//	current: the present view, which has the term of a node that leads; seats, lookout
+//	current: the present view, which has the term of a node that leads; ledGroups, lookout
 //	term: hub, roster, checked; identity, contact, dialer
 //
 // The files, in that order:
@@ -78,7 +78,7 @@ package cluster
 //   - permits.go: the permits of a node, and its session with the leader
 //   - endpoint.go: what a node answers the others
 //   - leader.go: what a node knows about the leader, and requests to it
-//   - seats.go: the groups that a process leads
+//   - ledgroups.go: the groups that a process leads
 //   - lookout.go: when a node that follows looks whether it can lead
 //   - term.go: what a node has while it leads
 //   - checked.go: the store of a node that leads
@@ -153,9 +153,9 @@ type Config struct {
 	clock   func() time.Time                // for tests: of this host; nil is that of the system
 
 	// Of a node of a group:
-	seats *seats        // of the process; nil without groups
-	table *router.Table // of the process; nil without groups
-	group int           // in table
+	ledGroups *ledGroups    // of the process; nil without groups
+	table     *router.Table // of the process; nil without groups
+	group     int           // in table
 }
 
 func (c Config) withDefaults() Config {
@@ -237,7 +237,7 @@ func newNode(open Opener, cfg Config, address string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := newCurrent(cfg.seats)
+	at := newCurrent(cfg.ledGroups)
 	remote, err := newFollower(at, cfg.Patience, cfg.WatchBuffer)
 	if err != nil {
 		return nil, err

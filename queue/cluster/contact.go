@@ -29,7 +29,7 @@ const (
 	hostQuery  = "host"
 	knownField = "Stint-Nodes" // of its answers: the number of nodes
 	nodePath   = "/node"       // before the paths of [Config.Handler]
-	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [seats]
+	leadPath   = "/lead"       // at a node of a group: a POST lets it lead; see [ledGroups]
 	leadsQuery = "leads"
 )
 

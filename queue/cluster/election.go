@@ -144,15 +144,15 @@ func (e *election) change() (t *term, left time.Duration) {
 
 // hesitate lets processes that lead fewer groups try first.
 func (e *election) hesitate() {
-	if load := e.current.seats.load(); load > 0 && !e.current.lookout.isInvited() {
-		sleep(e.current.life, min(time.Duration(load)*hesitateEach, hesitateMost))
+	if n := e.current.ledGroups.count(); n > 0 && !e.current.lookout.isInvited() {
+		sleep(e.current.life, min(time.Duration(n)*hesitateEach, hesitateMost))
 	}
 }
 
 // lead makes this node the leader.
 func (e *election) lead(store Store) *term {
 	e.current.lookout.led()
-	t := newTerm(store, &e.self, e.current.seats.load(), e.lease, e.log)
+	t := newTerm(store, &e.self, e.current.ledGroups.count(), e.lease, e.log)
 	e.current.replace(&view{leader: t.leader, at: e.dialer.target(e.self.contact, e.listens), term: t})
 	e.log.Info("this node leads", slog.String("address", e.self.contact.address))
 	return t

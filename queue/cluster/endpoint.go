@@ -107,7 +107,7 @@ func (e *endpoint) answerInvitation(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		refuse(w, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, leadsQuery, err))
-	case e.current.life.Err() != nil || !e.current.seats.accept(leads, now):
+	case e.current.life.Err() != nil || !e.current.ledGroups.accept(leads, now):
 		w.WriteHeader(http.StatusConflict)
 	default:
 		e.current.lookout.invite(now)

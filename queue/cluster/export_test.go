@@ -40,13 +40,13 @@ func OpenSkewed(ctx context.Context, open Opener, cfg Config, clock func() time.
 
 // OpenGroupsEvery is OpenGroups with another time between moves.
 func OpenGroupsEvery(ctx context.Context, groups []Group, cfg Config, every time.Duration) (*Groups, error) {
-	cfg.seats = &seats{every: every}
+	cfg.ledGroups = &ledGroups{every: every}
 	return OpenGroups(ctx, groups, cfg)
 }
 
 // OpenGroupsDeclining is OpenGroups for a process that takes over no group from another one.
 func OpenGroupsDeclining(ctx context.Context, groups []Group, cfg Config) (*Groups, error) {
-	cfg.seats = &seats{every: time.Hour, accepted: time.Now()}
+	cfg.ledGroups = &ledGroups{every: time.Hour, accepted: time.Now()}
 	return OpenGroups(ctx, groups, cfg)
 }
 
@@ -65,10 +65,10 @@ func OpenGroupsOver(ctx context.Context, groups []Group, cfg Config, n Network) 
 // Accepts returns whether a process that leads so many groups, and accepts an invitation in
 // every at most, accepts each of some invitations: a time and the groups that the other leads.
 func Accepts(leads int, every time.Duration, at []time.Time, others []int) (accepted []bool) {
-	s := &seats{every: every}
-	s.leads.Store(int32(leads)) //nolint:gosec // a small number
+	g := &ledGroups{every: every}
+	g.leads.Store(int32(leads)) //nolint:gosec // a small number
 	for i := range at {
-		accepted = append(accepted, s.accept(others[i], at[i]))
+		accepted = append(accepted, g.accept(others[i], at[i]))
 	}
 	return accepted
 }

@@ -76,8 +76,8 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 	if err != nil {
 		return nil, err
 	}
-	if cfg.seats == nil {
-		cfg.seats = &seats{every: moveEvery}
+	if cfg.ledGroups == nil {
+		cfg.ledGroups = &ledGroups{every: moveEvery}
 	}
 	g := &Groups{table: table, nodes: make([]*Node, len(groups))}
 	g.life, g.end = context.WithCancel(context.Background())
@@ -106,7 +106,7 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 			return nil, errors.Join(err, g.Close())
 		}
 	}
-	g.spread.Go(func() { spread(g.life, elections, cfg.seats.every) })
+	g.spread.Go(func() { spread(g.life, elections, cfg.ledGroups.every) })
 	return g, nil
 }
 

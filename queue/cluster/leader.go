@@ -32,10 +32,10 @@ func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.l
 // know each other only by it: election replaces the view, the others read it, and requests to the
 // leader report to the lookout whether it answers. It is safe for concurrent use.
 type current struct {
-	life    context.Context //nolint:containedctx // of the node
-	end     context.CancelCauseFunc
-	seats   *seats // of the process; nil without groups
-	lookout *lookout
+	life      context.Context //nolint:containedctx // of the node
+	end       context.CancelCauseFunc
+	ledGroups *ledGroups // of the process; nil without groups
+	lookout   *lookout
 
 	present atomic.Pointer[view]
 	// couldNotLead is why this node could not take over the lead when it tried last; nil if it did,
@@ -44,8 +44,8 @@ type current struct {
 }
 
 // newCurrent returns a current that knows no leader.
-func newCurrent(s *seats) *current {
-	c := &current{seats: s, lookout: newLookout()}
+func newCurrent(g *ledGroups) *current {
+	c := &current{ledGroups: g, lookout: newLookout()}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.replace(&view{})
 	return c
@@ -58,7 +58,7 @@ func (c *current) view() *view { return c.present.Load() }
 func (c *current) replace(v *view) {
 	v.life, v.end = context.WithCancel(c.life)
 	old := c.present.Swap(v)
-	c.seats.replaced(old != nil && old.leads(), v.leads())
+	c.ledGroups.replaced(old != nil && old.leads(), v.leads())
 	if old != nil {
 		old.end()
 		if old.at != nil && old.at != v.at {

@@ -90,7 +90,7 @@ func (e *enrollment) reachSelf(m *membership) {
 
 // askLeader enrolls this node with the leader.
 func (e *enrollment) askLeader(m *membership) {
-	self := m.self.member(m.current.seats.load())
+	self := m.self.member(m.current.ledGroups.count())
 	led, err := m.askLeader(e.of.life, http.MethodPost, nil, self)
 	switch {
 	case e.of.life.Err() != nil:
@@ -116,7 +116,7 @@ func (m *membership) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), answersWithin)
 	defer stop()
 	// If it does not, it forgets this node later.
-	_, _ = m.askLeader(ctx, http.MethodDelete, nil, m.self.member(m.current.seats.load()))
+	_, _ = m.askLeader(ctx, http.MethodDelete, nil, m.self.member(m.current.ledGroups.count()))
 }
 
 // askLeader sends a message about nodes to the leader, and returns the nodes of its answer.

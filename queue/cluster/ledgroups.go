@@ -11,11 +11,11 @@ import (
 // enrollEvery, so that the counts that a leader knows are those after the last move.
 const moveEvery = 5 * time.Second
 
-// seats are the groups that a process leads. A process hands a group over only to one that
+// ledGroups are the groups that a process leads. A process hands a group over only to one that
 // leads at least two fewer, which checks that itself. So each move makes the sum of the
-// squares of the numbers smaller, and groups never move in circles. A nil *seats is that of a
+// squares of the numbers smaller, and groups never move in circles. A nil *ledGroups is that of a
 // node without groups. It is safe for concurrent use.
-type seats struct {
+type ledGroups struct {
 	every time.Duration // moveEvery, but for tests
 	leads atomic.Int32
 
@@ -24,37 +24,37 @@ type seats struct {
 }
 
 // replaced counts the lead of a node whose view has changed: whether the node led before, and leads now.
-func (s *seats) replaced(led, leads bool) {
-	if s == nil {
+func (g *ledGroups) replaced(led, leads bool) {
+	if g == nil {
 		return
 	}
 	if led {
-		s.leads.Add(-1)
+		g.leads.Add(-1)
 	}
 	if leads {
-		s.leads.Add(1)
+		g.leads.Add(1)
 	}
 }
 
-// load returns how many groups the process leads.
-func (s *seats) load() int {
-	if s == nil {
+// count returns how many groups the process leads.
+func (g *ledGroups) count() int {
+	if g == nil {
 		return 0
 	}
-	return int(s.leads.Load())
+	return int(g.leads.Load())
 }
 
 // accept reports whether the process takes a group over from one whose number of groups is leads.
-// After that it accepts no other for a while, until the load has changed.
-func (s *seats) accept(leads int, now time.Time) bool {
-	if s == nil {
+// After that it accepts no other for a while, until the count has changed.
+func (g *ledGroups) accept(leads int, now time.Time) bool {
+	if g == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.load()+2 > leads || !s.accepted.IsZero() && now.Sub(s.accepted) < s.every {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.count()+2 > leads || !g.accepted.IsZero() && now.Sub(g.accepted) < g.every {
 		return false
 	}
-	s.accepted = now
+	g.accepted = now
 	return true
 }
