@@ -161,10 +161,11 @@ func TestB8_AheadAndRingNextSkipTheDead(t *testing.T) {
 		}
 	}
 	before := all[3].Bell()
-	all[0].RingNext()
-	all[3].RingNext()
-	if rung := all[3].Bell() - before; rung != 1 || all[1].Bell()+all[2].Bell()+all[4].Bell() != 0 {
-		t.Errorf("the next living participant was rung %d times, or others were", rung)
+	for _, m := range []*Member{all[0], all[3]} { // nothing waits behind the second
+		m.RingNext()
+		if rung := all[3].Bell() - before; rung != 1 || all[1].Bell()+all[2].Bell()+all[4].Bell() != 0 {
+			t.Errorf("participant %d calls: the next living participant was rung %d times, or others were", m.index, rung)
+		}
 	}
 }
 
@@ -188,5 +189,29 @@ func TestB8_OneLooksForTheDeadInEachPeriod(t *testing.T) {
 		if looked := all[row.by].Sweep(row.now, period); looked != row.wants {
 			t.Errorf("at %d, member %d looks: %t, want %t", row.now, row.by, looked, row.wants)
 		}
+	}
+}
+
+// apart is a host whose other processes have ended: nothing but the caller holds a lock.
+type apart struct{ asleep }
+
+func (apart) Held(int) bool { return false }
+
+// A participant that looks for the dead does not count itself as one, though no other process holds
+// its life lock.
+func TestB8_SeekerOfTheDeadLives(t *testing.T) {
+	shape := Shape{Participants: 2, Limits: []int{2}}
+	p := New(make([]uint64, shape.Words()), shape, apart{})
+	m, err := p.Join(1, "alive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.Handle(0).Take(3); !ok {
+		t.Fatal("a free slot was refused")
+	}
+	m.ReapOwners(0)
+	m.Reap()
+	if got := p.usage(0, func(int) bool { return true }); got.Slots != 1 {
+		t.Errorf("the usage is %+v, want the slot of the participant", got)
 	}
 }

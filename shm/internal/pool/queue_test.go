@@ -78,3 +78,15 @@ func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
 		})
 	}
 }
+
+// An entry of a higher tier than that of the waiters may take tokens, and one of their tier or a
+// lower one may not.
+func TestB13_HigherTierThanTheWaiters(t *testing.T) {
+	_, all := bucketOf(2)
+	all[1].Enqueue(0, Want{Tier: 3, Ticket: 1, Count: 1}, 1)
+	for tier := range Tiers {
+		if may := all[0].MayTake(0, tier); may != (tier > 3) {
+			t.Errorf("an entry of tier %d may take tokens while tier 3 waits: %t", tier, may)
+		}
+	}
+}
