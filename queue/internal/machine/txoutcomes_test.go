@@ -15,6 +15,7 @@ import (
 func TestC11_RowsOfOutcomesAndFences(t *testing.T) {
 	r := newRows()
 	m := open(t, r)
+	transactions := machine.NewTxOutcomes(m)
 	var ids queue.IDs
 	submit(t, m, newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{}))
 	tasks := claim(t, m, 3)
@@ -36,7 +37,7 @@ func TestC11_RowsOfOutcomesAndFences(t *testing.T) {
 	}
 	wantKeys := func(want ...string) {
 		t.Helper()
-		if got, err := m.Outcomes("", 10); err != nil || !slices.Equal(got, want) {
+		if got, err := transactions.Keys("", 10); err != nil || !slices.Equal(got, want) {
 			t.Errorf("the rows are %q, want %q, error %v", got, want, err)
 		}
 	}
@@ -45,7 +46,7 @@ func TestC11_RowsOfOutcomesAndFences(t *testing.T) {
 	keys := []string{writes(outcome(&tasks[0])), writes(other)}
 	wantKeys(keys...)
 	for i, want := range []error{nil, queue.ErrStale} {
-		answers, err := m.AcceptOutcomes(t.Context(), start, keys[i:i+1])
+		answers, err := transactions.Accept(t.Context(), start, keys[i:i+1])
 		if err != nil || len(answers) != 1 || !errors.Is(answers[0], want) {
 			t.Errorf("answers %v, error %v, want %v", answers, err, want)
 		}
@@ -55,10 +56,10 @@ func TestC11_RowsOfOutcomesAndFences(t *testing.T) {
 	fence := machine.OutcomeKey(l)
 	write(fence, []byte{})
 	for _, running := range []bool{true, false} {
-		if running != m.Runs(l) {
+		if running != transactions.Runs(l) {
 			t.Errorf("Runs returns %t", !running)
 		}
-		if err := m.Fenced(t.Context(), []string{fence}); err != nil {
+		if err := transactions.RecordFences(t.Context(), []string{fence}); err != nil {
 			t.Fatal(err)
 		}
 		wantKeys(fence)
@@ -67,7 +68,7 @@ func TestC11_RowsOfOutcomesAndFences(t *testing.T) {
 	if answers, err := m.Settle(t.Context(), start, settled); err != nil || answers[0] != nil {
 		t.Fatal(answers, err)
 	}
-	if err := m.Fenced(t.Context(), []string{fence}); err != nil {
+	if err := transactions.RecordFences(t.Context(), []string{fence}); err != nil {
 		t.Fatal(err)
 	}
 	wantKeys()
