@@ -31,12 +31,12 @@ func groupOf(total int) func(offset, length int) string {
 }
 
 // TestTus_ConcatenationCancelled: a concatenation that a full disk has stopped is given up with the DELETE of its first
-// part, and then the other parts can be cancelled.
+// part, and then the other parts can be cancelled. The parts of a group are in place: only the last steps can fail.
 func TestTus_ConcatenationCancelled(t *testing.T) {
 	data := content(66, 300)
 	for _, placed := range []bool{false, true} {
 		var full atomic.Bool
-		s := openIn(t, t.TempDir(), fullFor(&full, "copy", "sync"))
+		s := openIn(t, t.TempDir(), fullFor(&full, "copy", "rename"))
 		var meta func(offset, length int) string
 		if placed {
 			meta = groupOf(len(data))

@@ -374,13 +374,44 @@ func TestFullDisk(t *testing.T) {
 	if at < 1<<20 {
 		t.Errorf("the offset fell to %d", at)
 	}
-	fail = full("sync")
-	s.want(s.patch(url, at, data[at:]), 507)
-	s.names()
-	fail = full()
-	s.want(s.patch(url, len(data), nil), 204) // finishes now
+	s.want(s.patch(url, at, data[at:]), 204)
 	s.file("a", data)
 	s.clean()
+}
+
+// After a sync that failed, what was written may be lost, and the next sync succeeds. So the
+// upload is not published by a repetition: it is removed, and its client sends it again.
+func TestSyncThatFails(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{{syscall.EIO, 500}, {syscall.ENOSPC, 507}} {
+		var fails atomic.Bool
+		fails.Store(true)
+		var log bytes.Buffer
+		s := open(t, receiver.WithFault(receiver.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))},
+			func(op string, _ int) (int, error) {
+				if op == "sync" && fails.Load() {
+					return 0, c.err
+				}
+				return 0, nil
+			}))
+		url := s.create(3, "Upload-Metadata", filename("a"))
+		s.want(s.patch(url, 0, []byte("abc")), c.want)
+		fails.Store(false)
+		s.want(s.patch(url, 3, nil), 404)
+		s.names()
+		s.clean()
+		if n := s.Reserved(); n != 0 {
+			t.Errorf("%v: the file takes %d bytes of the quota", c.err, n)
+		}
+		if !strings.Contains(log.String(), "check the disk") {
+			t.Errorf("%v: the log has %q", c.err, &log)
+		}
+		url = s.create(3, "Upload-Metadata", filename("a"))
+		s.want(s.patch(url, 0, []byte("abc")), 204)
+		s.file("a", []byte("abc"))
+	}
 }
 
 // An upload that is larger than a file may be on the disk is refused for good: as after an

@@ -49,8 +49,14 @@ func (s *site) data(url string) string {
 
 // failing returns a configuration whose disk fails in one operation while on is true.
 func failing(cfg receiver.Config, op string, on *atomic.Bool) receiver.Config {
+	return failingAfter(cfg, 0, op, on)
+}
+
+// failingAfter is failing after n calls of the operation.
+func failingAfter(cfg receiver.Config, n int64, op string, on *atomic.Bool) receiver.Config {
+	var calls atomic.Int64
 	return receiver.WithFault(cfg, func(is string, _ int) (int, error) {
-		if is == op && on.Load() {
+		if is == op && on.Load() && calls.Add(1) > n {
 			return 0, errors.New("broken")
 		}
 		return 0, nil
@@ -63,17 +69,18 @@ func TestE4_PowerLossInConcatenation(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		placed bool
-		op     string // which fails first
+		op     string // which fails
+		after  int64  // how many calls of it
 		loses  int    // the number of a part
 	}{
-		{"first", false, "copy", 0},
-		{"other", false, "copy", 2},
-		{"placed", true, "sync", 1},
-		{"placed-and-named", true, "rename", 1},
+		{"first", false, "copy", 0, 0},
+		{"other", false, "copy", 0, 2},
+		{"placed", true, "write", 1, 1}, // the record of the concatenation is written, that of the name is not
+		{"placed-and-named", true, "rename", 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var fails atomic.Bool
-			s := open(t, failing(receiver.Config{}, c.op, &fails))
+			s := open(t, failingAfter(receiver.Config{}, c.after, c.op, &fails))
 			data := content(50, 300_000)
 			var meta func(offset, length int) string
 			if c.placed {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -58,9 +59,25 @@ func (p publication) run() error {
 		}
 	}
 	if err := p.disk.sync(p.data); err != nil {
-		return err
+		return p.removeUnsynced(err)
 	}
 	return p.place()
+}
+
+// removeUnsynced removes a file whose sync has failed with err. The kernel may have dropped the pages that it could not
+// write, and reports that once: the next sync would succeed, and a file with holes be published (see fsync(2) and
+// https://wiki.postgresql.org/wiki/Fsync_Errors).
+func (p publication) removeUnsynced(err error) error {
+	p.store.cfg.Logger.Error("the disk did not keep the data of an upload, which is removed: check the disk",
+		slog.String("upload", p.id), slog.Any("error", err))
+	status := http.StatusInternalServerError
+	if isFull(err) {
+		status = statusInsufficientStorage
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(refuse(status, "the disk of the server did not keep the file; the upload is removed: send it again"),
+		p.removeLocked())
 }
 
 // publishFound publishes a file that Open has found complete: its client may have seen that, and then does not ask
