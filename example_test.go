@@ -56,7 +56,7 @@ func ExampleRun() {
 }
 
 // A function that runs on a slot may call others on slots of the same
-// scheduler, whatever the limit: it lends its own while it waits.
+// scheduler, whatever the limit: its own is suspended while it waits.
 func ExampleRun_nested() {
 	s := stint.New(1, stint.Config{})
 

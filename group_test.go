@@ -344,7 +344,7 @@ func TestD7_DeferredWaitOfAPanic(t *testing.T) {
 	})
 }
 
-// Groups in groups under a limit of 1: each function that waits lends its slot.
+// Groups in groups under a limit of 1: each function that waits suspends its slot.
 func TestA4_NestedGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})

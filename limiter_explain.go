@@ -94,10 +94,10 @@ func (l *limiter) waiting() ([]waiter, moment) {
 			all = append(all, waiter{overall: p})
 		}
 	}
-	for _, line := range l.keys.Queues(at) {
+	for _, q := range l.keys.Queues(at) {
 		var before int64 // when the one before it in the key has the limiter's tokens
-		for p := range places(line.Waiting) {
-			w := waiter{key: line.Key, holds: line.Holds, ofKey: p, overall: first[line.Key]}
+		for p := range places(q.Waiting) {
+			w := waiter{key: q.Key, holds: q.Holds, ofKey: p, overall: first[q.Key]}
 			if p.Asked == 0 { // it asks for none of the limiter's
 				w.overall = place{}
 			} else if w.overall.Tier != p.Tier || w.overall.Asked != p.Asked || p.ahead[p.Tier] > 0 {
@@ -112,10 +112,10 @@ func (l *limiter) waiting() ([]waiter, moment) {
 }
 
 // places yields the entries of a queue in its order, each with the counts of those before it.
-func places(line []bucket.Waiting) func(yield func(place) bool) {
+func places(queue []bucket.Waiting) func(yield func(place) bool) {
 	return func(yield func(place) bool) {
 		var ahead [Tiers]int
-		for _, w := range line {
+		for _, w := range queue {
 			if !yield(place{Waiting: w, ahead: ahead}) {
 				return
 			}

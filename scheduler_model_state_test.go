@@ -28,19 +28,19 @@ type schedulerModel struct {
 
 	turn    int // 0 … 55
 	virtual [stint.Tiers]uint64
-	ends    map[line]uint64 // when the last piece of a line ends in virtual time
-	aside   map[line]bool   // lines whose key is at its limit
+	ends    map[fifo]uint64 // when the last piece of a FIFO ends in virtual time
+	aside   map[fifo]bool   // FIFOs whose key is at its limit
 }
 
-// line is the FIFO of one key in one tier.
-type line struct {
+// fifo is the FIFO of one key in one tier.
+type fifo struct {
 	tier int
 	key  string
 }
 
 // piece is one piece of work.
 type piece struct {
-	line
+	fifo
 	weight int
 	job    bool // it runs in a goroutine that the scheduler starts for it
 	state  pieceState
@@ -62,14 +62,14 @@ type piece struct {
 type pieceState int
 
 const (
-	queued  pieceState = iota
-	inside             // it has its slots
-	lending            // it has suspended them for what it calls, or wants them back
+	queued    pieceState = iota
+	inside               // it has its slots
+	suspended            // it has suspended them for what it calls, or wants them back
 	over
 )
 
 func newSchedulerModel(limit int) *schedulerModel {
-	return &schedulerModel{limit: limit, keyRuns: map[string]int{}, ends: map[line]uint64{}, aside: map[line]bool{}}
+	return &schedulerModel{limit: limit, keyRuns: map[string]int{}, ends: map[fifo]uint64{}, aside: map[fifo]bool{}}
 }
 
 // share is what the keys' shares are in the model and in the scheduler.
@@ -98,9 +98,9 @@ func (n *schedulerModel) full(key string) bool {
 	return key != "" && n.perKey > 0 && n.keyRuns[key] >= n.perKey
 }
 
-func (n *schedulerModel) inLine(l line) (pieces []*piece) {
+func (n *schedulerModel) inFIFO(l fifo) (pieces []*piece) {
 	for _, p := range n.waiting {
-		if p.line == l {
+		if p.fifo == l {
 			pieces = append(pieces, p)
 		}
 	}
@@ -110,12 +110,12 @@ func (n *schedulerModel) inLine(l line) (pieces []*piece) {
 // first is the piece of a tier that goes next: the one with the smallest tag
 // among the heads of the lines whose key has room.
 func (n *schedulerModel) first(tier int) (best *piece) {
-	seen := map[line]bool{}
+	seen := map[fifo]bool{}
 	for _, p := range n.waiting { // in the order of arrival, which decides between equal tags
-		if p.tier != tier || seen[p.line] {
+		if p.tier != tier || seen[p.fifo] {
 			continue
 		}
-		seen[p.line] = true
+		seen[p.fifo] = true
 		if !n.full(p.key) && (best == nil || p.tag < best.tag) {
 			best = p
 		}
@@ -187,7 +187,7 @@ func (n *schedulerModel) enterQueue(p *piece, full bool) {
 		n.answer(p, stint.ErrQueueFull)
 		n.look(p)
 	case full && p.job:
-		n.submitters.push(&piece{line: p.line, weight: 1, brings: p})
+		n.submitters.push(&piece{fifo: p.fifo, weight: 1, brings: p})
 		n.dispatch(false)
 	default:
 		n.push(p)
@@ -208,11 +208,11 @@ func (n *schedulerModel) look(p *piece) {
 func (n *schedulerModel) push(p *piece) {
 	p.state = queued
 	tagged := p.key != "" || n.holdsBlocked
-	if tagged || len(n.inLine(p.line)) == 0 { // without a key it is tagged when it comes first: see take
-		p.tag = max(n.virtual[p.tier], n.ends[p.line])
+	if tagged || len(n.inFIFO(p.fifo)) == 0 { // without a key it is tagged when it comes first: see take
+		p.tag = max(n.virtual[p.tier], n.ends[p.fifo])
 	}
 	if tagged {
-		n.ends[p.line] = p.tag + uint64(p.weight)*cost(p.key)
+		n.ends[p.fifo] = p.tag + uint64(p.weight)*cost(p.key)
 	}
 	for _, q := range n.waiting {
 		if q.tier == p.tier {
@@ -245,7 +245,7 @@ func (n *schedulerModel) exit(p *piece) {
 // answer ends p without its having run. The function that called it goes on.
 func (n *schedulerModel) answer(p *piece, err error) {
 	p.state, p.err = over, err
-	if p.parent != nil && p.parent.state == lending {
+	if p.parent != nil && p.parent.state == suspended {
 		n.comeBack(p.parent)
 	}
 }
@@ -292,16 +292,16 @@ func (n *schedulerModel) follow(c *piece, err error) {
 // suspend suspends the slots of a function.
 func (n *schedulerModel) suspend(p *piece) {
 	n.exit(p)
-	p.state = lending
+	p.state = suspended
 	n.dispatch(true)
 }
 
-// nest has parent, which is inside, call p. The slots that parent lends are
+// nest has parent, which is inside, call p. The slots that parent suspends are
 // handed straight down if that will do.
 func (n *schedulerModel) nest(parent, p *piece) {
 	p.parent = parent
 	n.exit(parent)
-	parent.state = lending
+	parent.state = suspended
 	if p.weight <= parent.weight && !n.full(p.key) {
 		n.enter(p)
 		n.dispatch(false)
@@ -382,10 +382,10 @@ func (n *schedulerModel) start(p *piece) {
 
 // shares adds up the shares of the lines of a tier that may start.
 func (n *schedulerModel) shares(tier int) (sum uint64) {
-	seen := map[line]bool{}
+	seen := map[fifo]bool{}
 	for _, p := range n.waiting {
-		if p.tier == tier && !seen[p.line] && !n.full(p.key) {
-			seen[p.line] = true
+		if p.tier == tier && !seen[p.fifo] && !n.full(p.key) {
+			seen[p.fifo] = true
 			sum += uint64(max(share(p.key), 1))
 		}
 	}
@@ -400,11 +400,11 @@ func (n *schedulerModel) endTurn() {
 }
 
 // take takes p out of the queue; left is where in virtual time it leaves its
-// line.
+// FIFO.
 func (n *schedulerModel) take(p *piece, left uint64) {
-	rest := n.inLine(p.line)
+	rest := n.inFIFO(p.fifo)
 	if rest[len(rest)-1] == p {
-		n.ends[p.line] = left
+		n.ends[p.fifo] = left
 	}
 	if rest[0] == p && len(rest) > 1 {
 		rest[1].tag = max(rest[1].tag, left)
@@ -455,7 +455,7 @@ func (n *schedulerModel) withdraw(why func(*piece) error) (taken int) {
 func (n *schedulerModel) setAside() {
 	for _, p := range n.waiting {
 		if n.full(p.key) {
-			n.aside[p.line] = true
+			n.aside[p.fifo] = true
 		}
 	}
 	for l := range n.aside {
@@ -463,7 +463,7 @@ func (n *schedulerModel) setAside() {
 			continue
 		}
 		delete(n.aside, l)
-		if rest := n.inLine(l); len(rest) > 0 {
+		if rest := n.inFIFO(l); len(rest) > 0 {
 			rest[0].tag = max(rest[0].tag, n.virtual[l.tier])
 		}
 	}

@@ -134,7 +134,7 @@ func (p *play) close() {
 // why compares why an arrival would not start at once.
 func (p *play) why() {
 	q := &piece{
-		line: line{tier: p.rnd.IntN(stint.Tiers), key: p.keys[p.rnd.IntN(len(p.keys))]}, weight: 1 + p.rnd.IntN(p.heavy),
+		fifo: fifo{tier: p.rnd.IntN(stint.Tiers), key: p.keys[p.rnd.IntN(len(p.keys))]}, weight: 1 + p.rnd.IntN(p.heavy),
 	}
 	var want []stint.Code
 	switch {

@@ -29,14 +29,14 @@ type actor struct {
 	err    error
 	ctx    context.Context     //nolint:containedctx // that the function has received
 	result error               // that the function returns
-	waits  *stint.Promise[int] // that the function waits for, if it lends its slots for that
+	waits  *stint.Promise[int] // that the function waits for, if it suspends its slots for that
 }
 
 // body is the function that runs on the actor's slots.
 func (a *actor) body(ctx context.Context) (int, error) {
 	a.state, a.ctx = inside, ctx
 	for do := range a.orders {
-		a.state = lending
+		a.state = suspended
 		do(ctx)
 		a.state = inside
 	}
@@ -163,12 +163,12 @@ var jobs = []string{"go", "group", "await", "trygo", "then", "catch"}
 
 func (p *play) newActor(how string) *actor {
 	p.made++
-	l := line{tier: p.rnd.IntN(stint.Tiers), key: p.keys[p.rnd.IntN(len(p.keys))]}
+	l := fifo{tier: p.rnd.IntN(stint.Tiers), key: p.keys[p.rnd.IntN(len(p.keys))]}
 	if p.rnd.IntN(2) == 0 {
 		l.tier = 3
 	}
 	a := &actor{
-		piece: &piece{line: l, weight: 1, job: slices.Contains(jobs, how)}, id: p.made, how: how,
+		piece: &piece{fifo: l, weight: 1, job: slices.Contains(jobs, how)}, id: p.made, how: how,
 		orders: make(chan func(context.Context)),
 	}
 	if p.rnd.IntN(4) == 0 {
@@ -442,7 +442,7 @@ func (p *play) compare(after string) {
 // comesBack reports whether the actor's piece is over but its call has not
 // returned, because the function that made it has not got its slots back.
 func (a *actor) comesBack() bool {
-	return a.piece.state == over && a.parent != nil && a.parent.state == lending
+	return a.piece.state == over && a.parent != nil && a.parent.state == suspended
 }
 
 // invariants checks what follows from the documentation without the model's

@@ -11,7 +11,7 @@ import (
 )
 
 // A call on the outer scheduler within one on the inner needs more slots than the function holds.
-// While it waits, it also lends the slot of the inner scheduler: the other function needs that
+// While it waits, it also suspends the slot of the inner scheduler: the other function needs that
 // to end, and to release its slot of the outer one.
 func TestA4_HeavyCallBackToTheOuterScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -256,7 +256,7 @@ func TestA4_NestedWithKeys(t *testing.T) {
 	}
 }
 
-// Two functions of different keys that each call the other's key: each lends
+// Two functions of different keys that each call the other's key: each suspends
 // the place in its key too, so neither waits for the other.
 func TestA4_NestedAcrossKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

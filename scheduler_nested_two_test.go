@@ -54,7 +54,7 @@ func wantNothingLeft(t *testing.T, all []stint.Scheduler) {
 	}
 }
 
-// A function may wait for what another scheduler makes of work on its own: it lends the slot
+// A function may wait for what another scheduler makes of work on its own: it suspends the slot
 // that this work needs, though it waits for something else.
 func TestA4_WaitForAContinuationOnAnotherScheduler(t *testing.T) {
 	for _, f := range nesting {

@@ -12,7 +12,7 @@ import (
 	"github.com/stintgo/stint/internal/seeded"
 )
 
-var errLeft = errors.New("left the line")
+var errLeft = errors.New("left the queue")
 
 // entry is a call in the model. Its kind is the weight of a semaphore's call; of
 // an RWMutex's call it is reader or writer.

@@ -249,7 +249,7 @@ func (a *Attempt) end(cause error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lost = cause // after the end of the context: a handler that Sync has told looks at it
+	a.lost = cause // after the end of the context: a handler that Sync returns to reads it
 	a.wake()
 }
 

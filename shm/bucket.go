@@ -245,10 +245,10 @@ func (b *Bucket) Usage() stint.BucketUsage {
 	return bucketUsage(b.meter, r.member.BucketState(b.index))
 }
 
-func bucketUsage(meter bucket.Meter, line pool.BucketState) stint.BucketUsage {
-	u := stint.BucketUsage{Tokens: meter.Tokens(arena.Now(), line.Spent)}
+func bucketUsage(meter bucket.Meter, state pool.BucketState) stint.BucketUsage {
+	u := stint.BucketUsage{Tokens: meter.Tokens(arena.Now(), state.Spent)}
 	u.Rate, u.Capacity = meter.Rate()
-	for _, w := range line.Waiters {
+	for _, w := range state.Waiters {
 		u.Waiting += w.Waiting
 		u.Waiters = append(u.Waiters, stint.Waiter{
 			Name:    fmt.Sprintf("%s[%d]", w.Name, w.PID),

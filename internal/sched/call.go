@@ -63,7 +63,7 @@ func (c *Call) cancel(cause error) (before *Call) {
 		if c.Claim() {
 			c.Settle(cause)
 		}
-	case x != nil && x.engine != nil: // the context first: see begin
+	case x != nil && x.engine != nil: // the context first: see Call.begin
 		c.task.cancel(cause)
 		if before = x.before.Load(); before == nil {
 			c.withdraw(cause)

@@ -129,7 +129,7 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 
 // checkLate returns an error if the old store has got tasks or outcomes since the last check: it is not opened again.
 func (m *mover) checkLate() error {
-	late, err := machine.HasInbox(m.from)
+	late, err := machine.HasTransactions(m.from)
 	if err == nil && late {
 		err = fmt.Errorf("%w: the move is complete, but transactions have submitted tasks to %s, or settled attempts there, "+
 			"until its end: these stay behind; submit the tasks again, to %s", queue.ErrUnavailable, m.fromName, m.toName)
@@ -139,7 +139,7 @@ func (m *mover) checkLate() error {
 
 // checkInbox returns an error if the old store has tasks, or outcomes of attempts, that are not accepted yet.
 func (m *mover) checkInbox() error {
-	has, err := machine.HasInbox(m.from)
+	has, err := machine.HasTransactions(m.from)
 	if err == nil && has {
 		err = m.errInbox()
 	}
@@ -199,7 +199,7 @@ func (m *mover) copyRows() error {
 	b := batch{to: m.to}
 	var waiting error
 	err := m.each(m.from, func(key string, value []byte) bool {
-		if machine.OfInbox(key) {
+		if machine.OfTransaction(key) {
 			waiting = m.errInbox()
 			return false
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// clockCases open a store with a clock that is behind that of the process before.
+// clockCases open a store with a clock that is behind that of the process before. Names are made of parts, as in
+// C3_RetentionAfterAClockAheadByAnHour.
 func clockCases() (cases []testCase) {
 	const year = 365 * 24 * time.Hour
 	for _, clock := range []struct {

@@ -34,16 +34,16 @@
 //   - parts.go: the parts, and which part uses which
 //   - steps.go: the lock, the begin and the end of a step, and the goroutine drain
 //   - clock.go: the time of the present step
-//   - corrector.go: moves the clock; the first call corrects times that are later, and dates lost leases
+//   - corrector.go: moves the clock; the first call moves later times in rows back to it, and dates or extends leases
 //   - loader.go: reads the rows of tasks in Open, and ends leases of the previous process
 //   - reorder.go: sorts loaded Waiting tasks by age
 //
 // Rows and the lease log:
 //
-//   - rowkeys.go: the keys of rows; package journal batches them, package record encodes tasks
-//   - moverow.go: the rows of a move to another store, which keep a store from being opened; the base of epochs
+//   - rowkeys.go: Rows and Change, which are those of package journal; the keys of rows
+//   - moverow.go: the rows of a move to another store, which keep a store from being opened; epochs
 //   - taskrows.go: reads and writes the rows of tasks
-//   - prefetch.go: reads ahead the rows of tasks that will probably start next
+//   - prefetch.go: reads the row of a task that starts, and ahead those that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs
 //   - leasestorage.go: LeaseStorage, where the lease log is stored
 //   - leaselog.go: records leases, so that the next machine knows them after a crash
@@ -51,7 +51,7 @@
 // The set of tasks and its indexes:
 //
 //   - task.go: the part of a task that is in memory
-//   - tasks.go: all tasks, by number; linked lists of tasks
+//   - tasks.go: all tasks, by number and in the order of their IDs; linked lists of tasks
 //   - index.go: a hash table of tasks by ID
 //   - ascending.go: a sorted list of tasks by ID
 //   - heap.go: a binary heap, for due times and ages
@@ -66,8 +66,8 @@
 //   - queuestate.go: one queue: its order, counts, limits and retention
 //   - groups.go: the FIFO groups of a queue
 //   - suspects.go: tasks that one more crash makes Dead, of which each queue runs one at a time
-//   - settingset.go: the settings of queues, and their rows
-//   - layers.go: the settings of programs and of operators, and which are in force
+//   - settingset.go: the settings of queues
+//   - layers.go: the settings of programs and of operators, which are in force, and their row
 //   - rate.go: a limit of starts per second
 //   - keyrates.go: the rates of keys within a queue
 //   - savedrates.go: what is spent of rates while the store is closed
@@ -101,5 +101,5 @@
 //   - finder.go: the tasks that match a filter
 //   - ending.go: matches the last digits of IDs
 //   - reasons.go: why a task has not started
-//   - stats.go: counts, the numbers of each queue
+//   - stats.go: counts the tasks of each queue, for Stats
 package machine

@@ -90,11 +90,11 @@ func BaseChange(base uint32) Change {
 // OfMove reports whether a key is that of a row of a move, or of the base of epochs.
 func OfMove(key string) bool { return key == rowMove || key == rowMoveID || key == rowBase }
 
-// OfInbox reports whether a transaction has written the row of a key: a submission or an outcome.
-func OfInbox(key string) bool { return key[:1] == rowSubmission || key[:1] == rowOutcome }
+// OfTransaction reports whether a transaction has written the row of a key: a submission or an outcome.
+func OfTransaction(key string) bool { return key[:1] == rowSubmission || key[:1] == rowOutcome }
 
-// HasInbox reports whether there are rows of which [OfInbox] reports true.
-func HasInbox(rows Rows) (has bool, err error) {
+// HasTransactions reports whether there are rows of which [OfTransaction] reports true.
+func HasTransactions(rows Rows) (has bool, err error) {
 	for _, letter := range []string{rowSubmission, rowOutcome} {
 		err = errors.Join(err, rows.Scan(letter, string(letter[0]+1), false, func(string, []byte) bool {
 			has = true

@@ -198,11 +198,11 @@ func (ch *checker) awake() {
 	}
 	ch.looked = ch.w.now()
 	ch.overdue(late)
-	type line struct {
+	type fifo struct {
 		queue, key, kind string
 		tier             stint.Priority
 	}
-	seen, next := make(map[line]bool), make(map[*life]bool)
+	seen, next := make(map[fifo]bool), make(map[*life]bool)
 	defer func() { ch.wasNext = next }()
 	for _, l := range ch.order {
 		if l.forgotten {
@@ -211,7 +211,7 @@ func (ch *checker) awake() {
 		if l.State == queue.Scheduled && l.RunAt.Add(late).Before(ch.clock) {
 			ch.broken(l, "it was due at %s", l.RunAt.Sub(ch.w.begun))
 		}
-		at := line{l.Queue, l.Key, l.Kind, l.Tier}
+		at := fifo{l.Queue, l.Key, l.Kind, l.Tier}
 		if l.State != queue.Waiting || seen[at] || ch.rules.Limits.SuspectHeld(l.Task) {
 			continue
 		}

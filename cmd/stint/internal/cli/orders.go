@@ -43,7 +43,7 @@ With --queue alone the queue is paused, and not its tasks: no task of it starts,
 one submitted later, and running tasks continue. --all pauses all queues. A queue that
 was paused both alone and by --all must be resumed in both ways.`
 
-// ordersTable has these commands. Dead letters are retried by a command of their own too.
+// ordersTable has the commands pause, resume, cancel and retry. Dead letters are retried by a command of their own too.
 var ordersTable = []order{
 	{
 		name: "pause", short: "Keep tasks or queues from starting", do: queue.OrderPause, done: "paused", queues: true,
