@@ -26,7 +26,7 @@ type hooks struct {
 	watches int
 	began   chan struct{} // receives once from each watch, when it has begun or cannot begin for now
 	over    chan struct{} // closed when the session causes no more events
-	at      time.Time     // when ended was closed; set before, as is last
+	at      time.Time     // when over was closed; set before, as is last
 	last    lastEnd       // the last lease that the session has settled
 
 	onEvent, onDead atomic.Bool // a call of a hook is in progress

@@ -44,7 +44,7 @@ func (l *leases) add(attempts []*Attempt) {
 	defer l.mu.Unlock()
 	for _, a := range attempts {
 		l.held[a.lease] = a
-		l.expect(a)
+		l.expectLocked(a)
 	}
 }
 
@@ -52,7 +52,7 @@ func (l *leases) add(attempts []*Attempt) {
 func (l *leases) remove(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forget(leaseOf{o.ID, o.Token})
+	l.forgetLocked(leaseOf{o.ID, o.Token})
 }
 
 // settled removes the lease of an outcome that the store has settled.
@@ -60,12 +60,12 @@ func (l *leases) settled(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lease := leaseOf{o.ID, o.Token}
-	l.forget(lease)
+	l.forgetLocked(lease)
 	l.last = lastEnd{lease, l.clock.Now()}
 }
 
-// forget removes a lease. The caller holds mu.
-func (l *leases) forget(lease leaseOf) {
+// forgetLocked removes a lease. The caller holds mu.
+func (l *leases) forgetLocked(lease leaseOf) {
 	delete(l.held, lease)
 	signal(l.fewer)
 }
@@ -137,8 +137,8 @@ func (l *leases) expire(now time.Time) time.Time {
 	return l.first
 }
 
-// expect makes expire watch the lease of a task. The caller holds mu.
-func (l *leases) expect(a *Attempt) {
+// expectLocked makes expire watch the lease of a task. The caller holds mu.
+func (l *leases) expectLocked(a *Attempt) {
 	if a.until.Before(l.first) { // otherwise the next look is early enough
 		l.first = a.until
 		if now := l.clock.Now(); l.first.Before(now) { // the answer came late, and this process is not

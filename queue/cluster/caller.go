@@ -148,7 +148,7 @@ type follower struct {
 	submits *submits
 }
 
-// newFollower returns a store that makes a call for about patience, and lets a watcher be events behind.
+// newFollower returns a store that gives up a call after about patience. A watcher may be that number of events behind.
 func newFollower(at *current, patience time.Duration, events int) (follower, error) {
 	s, err := httpstore.Open("http://leader", httpstore.Config{
 		Patience: patience, WatchBuffer: events, Transport: toLeader{at}, Name: "the node that leads",

@@ -53,7 +53,7 @@ func (e *endpoint) serve(l net.Listener, over network) {
 	e.serving.Go(func() { _ = e.server.ServeTLS(l, "", "") })
 }
 
-// close ends all calls, after ctx those that have not ended by then.
+// close waits for the calls in progress until ctx ends, and then ends the rest.
 func (e *endpoint) close(ctx context.Context) error {
 	_ = e.server.Shutdown(ctx)
 	err := e.server.Close()

@@ -41,42 +41,61 @@ func withLate(p relocate.Place, key string, late func()) relocate.Place {
 }
 
 // TestC11_MoveOfLateTransactions: a transaction that submits a task, or settles an attempt, during the move is noticed.
-// Before the tasks are gone the move is given up, and afterwards its error says what to do about what stays behind.
+// Before the tasks are gone the move is given up, and afterwards its error says what to do about what stays behind, also
+// if the process has ended meanwhile and the move is repeated.
 func TestC11_MoveOfLateTransactions(t *testing.T) {
+	lateTransactions(t, "i0123456789abcdef", false)
+	lateTransactions(t, "o0123456789abcdef01234567", false)
+	lateTransactions(t, "o0123456789abcdef01234567", true)
+}
+
+func lateTransactions(t *testing.T, key string, interrupted bool) {
+	t.Helper()
 	const moved, base = "m", "e" // keys of the mark of a move, and of the base of epochs, which is changed last
-	for _, key := range []string{"i0123456789abcdef", "o0123456789abcdef01234567"} {
-		from, to := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
-		store, err := from.open()
-		if err != nil {
-			t.Fatal(err)
+	from, to := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
+	store, err := from.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, store)
+	limit := queue.Change{Key: "k", Set: queue.Settings{Max: 1}} // a row between those of tasks and of outcomes
+	if err := store.Configure(t.Context(), time.Now(), queue.DefaultQueue, limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	never := &crash{left: 1 << 30}
+	commit := func() { from.rows[key] = []byte{} }
+	_, err = relocate.Move(t.Context(), from.place("from", never), withLate(to.place("to", never), base, commit))
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "repeat the move") {
+		t.Errorf("%.1s: committed before the tasks are gone: %v", key, err)
+	}
+	delete(from.rows, key) // a server on the old store accepts it
+	ends := &crash{left: 1 << 30}
+	gone := func() {
+		commit()
+		if interrupted {
+			ends.left = 1
 		}
-		use(t, store)
-		limit := queue.Change{Key: "k", Set: queue.Settings{Max: 1}} // a row between those of tasks and of outcomes
-		if err := store.Configure(t.Context(), time.Now(), queue.DefaultQueue, limit); err != nil {
-			t.Fatal(err)
+	}
+	_, err = relocate.Move(t.Context(), withLate(from.place("from", never), moved, gone), to.place("to", ends))
+	if interrupted {
+		if !errors.Is(err, errCrash) {
+			t.Errorf("the interrupted move returns %v", err)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		never := &crash{left: 1 << 30}
-		commit := func() { from.rows[key] = []byte{} }
-		_, err = relocate.Move(t.Context(), from.place("from", never), withLate(to.place("to", never), base, commit))
-		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "repeat the move") {
-			t.Errorf("%.1s: committed before the tasks are gone: %v", key, err)
-		}
-		delete(from.rows, key) // a server on the old store accepts it
-		_, err = relocate.Move(t.Context(), withLate(from.place("from", never), moved, commit), to.place("to", never))
-		if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "the move is complete") {
-			t.Errorf("%.1s: committed when the tasks are gone: %v", key, err)
-		}
-		if _, err := from.open(); err == nil {
-			t.Errorf("%.1s: the old store can be opened", key)
-		}
-		if store, err = to.open(); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		_, err = relocate.Move(t.Context(), from.place("from", never), to.place("to", never))
+	}
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "the move is complete") {
+		t.Errorf("%.1s: committed when the tasks are gone: %v", key, err)
+	}
+	if _, err := from.open(); err == nil {
+		t.Errorf("%.1s: the old store can be opened", key)
+	}
+	if store, err = to.open(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

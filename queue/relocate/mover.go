@@ -73,7 +73,7 @@ func (m *mover) move() error {
 	switch {
 	case gone != nil && begun != nil && gone.ID == begun.ID && gone.Gone:
 		m.moved = Moved{gone.Tasks, gone.Bytes}
-		return m.to.Apply((*machine.MoveRow)(nil).Changes())
+		return m.complete()
 	case gone != nil && gone.Gone:
 		return fmt.Errorf("%w: the tasks of %s have been moved to %s", queue.ErrInvalid, m.fromName, gone.To)
 	case gone != nil:
@@ -92,7 +92,7 @@ func (m *mover) move() error {
 	return m.begin(begun)
 }
 
-// begin makes steps 1 to 4. begun is the row of a move that was interrupted in step 2.
+// begin makes all steps. begun is the row of a move that was interrupted in step 2.
 func (m *mover) begin(begun *machine.MoveRow) error {
 	if begun == nil {
 		if err := m.checkUse(); err != nil {
@@ -121,6 +121,11 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 	if err := m.from.Apply(row.Changes()); err != nil {
 		return err
 	}
+	return m.complete()
+}
+
+// complete makes step 4, and looks for what came too late.
+func (m *mover) complete() error {
 	if err := m.to.Apply((*machine.MoveRow)(nil).Changes()); err != nil {
 		return err
 	}
@@ -130,11 +135,15 @@ func (m *mover) begin(begun *machine.MoveRow) error {
 // checkLate returns an error if the old store has got tasks or outcomes since the last check: it is not opened again.
 func (m *mover) checkLate() error {
 	late, err := machine.HasTransactions(m.from)
-	if err == nil && late {
-		err = fmt.Errorf("%w: the move is complete, but transactions have submitted tasks to %s, or settled attempts there, "+
-			"until its end: these stay behind; submit the tasks again, to %s", queue.ErrUnavailable, m.fromName, m.toName)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the move is complete, but whether transactions have submitted tasks to %s until its end is not "+
+			"known: %w", m.fromName, err)
+	case late:
+		return fmt.Errorf("%w: the move is complete, but transactions have submitted tasks to %s, or settled attempts "+
+			"there, until its end: these stay behind; submit the tasks again, to %s", queue.ErrUnavailable, m.fromName, m.toName)
 	}
-	return err
+	return nil
 }
 
 // checkInbox returns an error if the old store has tasks, or outcomes of attempts, that are not accepted yet.
@@ -147,8 +156,8 @@ func (m *mover) checkInbox() error {
 }
 
 func (m *mover) errInbox() error {
-	return fmt.Errorf("%w: %s has tasks of transactions that are not accepted yet: end what submits them, start a server "+
-		"on that store, end it when they are accepted, and repeat the move", queue.ErrUnavailable, m.fromName)
+	return fmt.Errorf("%w: %s has tasks or outcomes of transactions that are not accepted yet: end what writes them, "+
+		"start a server on that store, end it when they are accepted, and repeat the move", queue.ErrUnavailable, m.fromName)
 }
 
 // checkUse returns an error if the old store has no rows of a machine, or the new one has some.

@@ -66,7 +66,8 @@ type Moved struct {
 // If the process ends during a move, or Move returns an error, the same call can be repeated,
 // and begins anew or completes the move, whichever is right. Until then, either from can be
 // opened as before, or none of the two. After the end of a move the same call returns
-// [queue.ErrInvalid].
+// [queue.ErrInvalid]; an error that says that the move is complete is about what transactions have
+// left in from.
 //
 // Leases of workers in other processes continue in the new store. Running tasks of a process
 // that has crashed count as in from: as one crash. So do all tasks that a directory had

@@ -49,10 +49,18 @@ func (r *requests) serveFile(w http.ResponseWriter, req *http.Request, id string
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": u.fileName()}))
 	h.Set("Content-Security-Policy", "sandbox")
-	unclose := context.AfterFunc(r.ctx, func() { // the client may read slowly, or not at all
+	// The client may read slowly, or not at all. A deadline that is set after the return would be set on the
+	// writer of no request.
+	interrupted := make(chan struct{})
+	unclose := context.AfterFunc(r.ctx, func() {
+		defer close(interrupted)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 	})
-	defer unclose()
+	defer func() {
+		if !unclose() {
+			<-interrupted
+		}
+	}()
 	http.ServeContent(w, req, "", info.ModTime(), content)
 	return nil
 }

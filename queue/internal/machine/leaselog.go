@@ -15,7 +15,7 @@ type leaseLog struct {
 	storage LeaseStorage // nil: nothing is recorded
 }
 
-// end has the end of this step free the slot of a lease that has ended.
+// end adds the slot of a lease that has ended to those that are freed when this step is durable.
 func (g *leaseLog) end(held *lease) {
 	if held.slot > 0 {
 		g.ended = append(g.ended, freedSlot{held.slot, held.row.Lease.Token})

@@ -96,7 +96,10 @@ export class Records {
   // read returns the entries. They are read from the storage once: to look for one there takes as long as there are
   // entries, for each file that is added and each chunk that is sent.
   #read() {
-    this.#entries ??= this.#load();
+    this.#entries ??= this.#load().catch((err) => {
+      this.#entries = null; // the next call reads again
+      throw err;
+    });
     return this.#entries;
   }
 

@@ -153,7 +153,7 @@ func (f *submitFlags) submit(ctx context.Context, server *remote.Server, spec qu
 	}
 	receipts, err := server.Submit(ctx, server.Prepare(spec))
 	switch {
-	case err != nil && ctx.Err() != nil && !refused(err): // with prints no error then
+	case err != nil && ctx.Err() != nil && !refused(err): // client.with prints no error after a signal
 		again := "give --unique to submit it again safely"
 		if f.unique != "" {
 			again = "with the same --unique it can be submitted again safely"

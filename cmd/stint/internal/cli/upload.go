@@ -184,7 +184,7 @@ func (f *uploadFlags) run(args []string) error {
 
 // config turns the flags and arguments into uploads. It reports every problem that it finds.
 func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
-	var errs [9]error
+	var errs [10]error
 	var chunk int64 // 0 is the default
 	if f.chunk != "" {
 		chunk, errs[0] = parseSize("chunk", f.chunk)
@@ -196,11 +196,11 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 	if f.to == "" {
 		errs[2] = errors.New("say where to: --to URL")
 	}
-	switch {
-	case f.jobs < 1:
+	if f.jobs < 1 {
 		errs[3] = fmt.Errorf("-j %d would send nothing: give 1 or more", f.jobs)
-	case f.lanes < 1 || f.lanes > transfer.MaxLanes:
-		errs[3] = fmt.Errorf("--lanes %d: give a number from 1 to %d", f.lanes, transfer.MaxLanes)
+	}
+	if f.lanes < 1 || f.lanes > transfer.MaxLanes {
+		errs[9] = fmt.Errorf("--lanes %d: give a number from 1 to %d", f.lanes, transfer.MaxLanes)
 	}
 	cfg.Options.Key = f.key
 	cfg.Options.MaxAttempts, errs[8] = attempts(f.retries)

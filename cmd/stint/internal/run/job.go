@@ -27,7 +27,7 @@ func (j *job) tag() string { return strings.Join(j.Args, " ") }
 const emptyKey = "\x00"
 
 // job makes the job for an input. An error means that the input is invalid; the job then
-// has only the input.
+// has what was made before the error.
 func (c *Config) job(seq int, in item) (*job, error) {
 	j := &job{Job: template.Job{Seq: seq, Args: in.args, Fields: in.fields}}
 	var err error

@@ -61,6 +61,6 @@ func (p *pacer) wait(ctx context.Context, tier stint.Priority) error {
 	return err
 }
 
-// started lets the next job pass the gates. The job before it has been started, so that the
+// started lets the next job pass the gates. The job before it has been started, or has failed to start, so that the
 // checks, such as that of the load, take it into account.
 func (p *pacer) started() { p.gates.Started() }
