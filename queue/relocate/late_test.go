@@ -41,8 +41,8 @@ func withLate(p relocate.Place, key string, late func()) relocate.Place {
 }
 
 // TestC11_MoveOfLateTransactions: a transaction that submits a task, or settles an attempt, during the move is noticed.
-// Before the tasks are gone the move is given up, and afterwards its error says what to do about what stays behind, also
-// if the process has ended meanwhile and the move is repeated.
+// Before the tasks are gone the move is given up, and afterwards its error says what to do about what stays behind,
+// also if the process has ended meanwhile and the move is repeated.
 func TestC11_MoveOfLateTransactions(t *testing.T) {
 	lateTransactions(t, "i0123456789abcdef", false)
 	lateTransactions(t, "o0123456789abcdef01234567", false)

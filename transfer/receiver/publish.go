@@ -76,7 +76,8 @@ func (p publication) removeUnsynced(err error) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return errors.Join(refuse(status, "the disk of the server did not keep the file; the upload is removed: send it again"),
+	return errors.Join(
+		refuse(status, "the disk of the server did not keep the file; the upload is removed: send it again"),
 		p.removeLocked())
 }
 
