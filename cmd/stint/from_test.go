@@ -216,25 +216,34 @@ func TestC1_SubmitFromEndsByASignal(t *testing.T) {
 	s.stop()
 }
 
-// A signal that ends a call before its answer has come leaves open whether the server has accepted the
-// task, and the message says so: here the server has.
-func TestC1_SubmitEndsByASignalDuringItsCall(t *testing.T) {
-	s := server.New(memstore.New(memstore.Config{}), server.Config{})
-	accepted := make(chan struct{})
+// unanswered starts a server that answers n calls of Submit, and accepts the tasks of later ones without an
+// answer: accepted receives then.
+func unanswered(t *testing.T, store queue.Store, n int64) (url string, accepted <-chan struct{}) {
+	t.Helper()
+	s := server.New(store, server.Config{})
+	taken := make(chan struct{}, 1)
+	var calls atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v2/submit" {
+		if r.URL.Path != "/v2/submit" || calls.Add(1) <= n {
 			s.ServeHTTP(w, r)
 			return
 		}
 		s.ServeHTTP(httptest.NewRecorder(), r)
-		accepted <- struct{}{}
+		taken <- struct{}{}
 		<-r.Context().Done()
 	}))
-	defer front.Close()
-	defer s.Close()
+	t.Cleanup(front.Close)
+	t.Cleanup(s.Close) // first: it ends streams
+	return front.URL, taken
+}
+
+// A signal that ends a call before its answer has come leaves open whether the server has accepted the
+// task, and the message says so: here the server has.
+func TestC1_SubmitEndsByASignalDuringItsCall(t *testing.T) {
+	url, accepted := unanswered(t, memstore.New(memstore.Config{}), 0)
 	for says, args := range map[string][]string{
-		"the server may have accepted the task; give --unique": {"submit", "--server", front.URL, "true"},
-		"may have accepted the task; with the same --unique":   {"submit", "--server", front.URL, "--unique", "u", "true"},
+		"the server may have accepted the task; give --unique": {"submit", "--server", url, "true"},
+		"may have accepted the task; with the same --unique":   {"submit", "--server", url, "--unique", "u", "true"},
 	} {
 		cmd := command(t, args...)
 		var stdout, stderr bytes.Buffer
@@ -254,26 +263,8 @@ func TestC1_SubmitEndsByASignalDuringItsCall(t *testing.T) {
 // lines of the call, and the message says so: here the server has.
 func TestC1_SubmitFromEndsByASignalDuringACall(t *testing.T) {
 	store := memstore.New(memstore.Config{})
-	s := server.New(store, server.Config{})
-	accepted := make(chan struct{}, 1)
-	var calls atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v2/submit" {
-			s.ServeHTTP(w, r)
-			return
-		}
-		if calls.Add(1) == 1 {
-			s.ServeHTTP(w, r)
-			return
-		}
-		s.ServeHTTP(httptest.NewRecorder(), r)
-		accepted <- struct{}{}
-		<-r.Context().Done()
-	}))
-	defer front.Close()
-	defer s.Close()
-
-	cmd := command(t, "submit", "--from", "-", "--server", front.URL)
+	url, accepted := unanswered(t, store, 1)
+	cmd := command(t, "submit", "--from", "-", "--server", url)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()

@@ -70,8 +70,8 @@ func newKeyQueue(shared *overall) *keyQueue {
 	return q
 }
 
-// open makes q the queue of a key that has spent some tokens. It may have been that of
-// another key before, up to when its last entry left.
+// open makes q the queue of a key that has spent some tokens. q may have been the queue of
+// another key, whose entries have all left.
 func (q *keyQueue) open(known *key, at *curve, spent int64) {
 	q.key, known.queue = known, q
 	q.bucket.open(at, spent)

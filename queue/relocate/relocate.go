@@ -58,8 +58,8 @@ type Moved struct {
 // Move moves all tasks from one store to another, which must be empty; it is created if it
 // does not exist. Neither may be open, in any process, and no transaction may submit to from
 // with pgstore.SubmitTx, or settle an attempt there with pgstore.SettleTx: Move returns an error
-// if it finds that one has, but one that began before the end of the move may commit later, and
-// its tasks and outcomes stay behind. Move blocks until
+// if it finds what such a transaction has written. A transaction that began before the end of the
+// move may commit later; its tasks and outcomes stay behind. Move blocks until
 // both stores are durable. It moves some ten thousand tasks per second and more, and takes
 // little memory.
 //

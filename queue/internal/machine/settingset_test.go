@@ -167,8 +167,8 @@ func TestC6_UnreadableLimitsOfAKey(t *testing.T) {
 	}
 }
 
-// A change of the limit that one key has in all queues together counts at once, whether the key had
-// one before or not.
+// A change of the limit of one key over all queues counts at once, whether it is the first limit of that
+// key or replaces one.
 func TestC12_TotalOfOneKeyIsChanged(t *testing.T) {
 	m := open(t, newRows())
 	var ids queue.IDs

@@ -197,7 +197,7 @@ func constructors() map[string]func(*streams) *cobra.Command {
 }
 
 // newRoot returns the tree of commands. If the first argument is the name of a command, the tree has
-// only that one: to define the flags of all commands takes a quarter of the time of a start.
+// only that command: defining the flags of all commands takes a quarter of the time of a start.
 func newRoot(s *streams, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use: "stint", Short: "Run many commands, a limited number at a time", Long: longHelp, Example: rootExamples,
