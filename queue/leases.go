@@ -55,13 +55,19 @@ func (l *leases) remove(o Outcome) {
 	l.forgetLocked(leaseOf{o.ID, o.Token})
 }
 
-// settled removes the lease of an outcome that the store has settled.
-func (l *leases) settled(o Outcome) {
+// settled removes the leases of outcomes that the store has answered: with nil if it has
+// settled the outcome.
+func (l *leases) settled(outcomes []Outcome, answers []error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lease := leaseOf{o.ID, o.Token}
-	l.forgetLocked(lease)
-	l.last = lastEnd{lease, l.clock.Now()}
+	now := l.clock.Now()
+	for i, err := range answers {
+		lease := leaseOf{outcomes[i].ID, outcomes[i].Token}
+		l.forgetLocked(lease)
+		if err == nil {
+			l.last = lastEnd{lease, now}
+		}
+	}
 }
 
 // forgetLocked removes a lease. The caller holds mu.

@@ -91,17 +91,15 @@ func (s *settler) settleOnce(batch []Outcome) ([]error, error) {
 	return s.q.store.Settle(ctx, now, batch)
 }
 
-// settled removes the leases of outcomes that the store has answered.
+// settled removes the leases of outcomes that the store has answered, and replaces those that it
+// refuses.
 func (s *settler) settled(batch []Outcome, answers []error) {
+	s.leases.settled(batch, answers)
 	for i, err := range answers {
 		o := batch[i]
-		if err == nil {
-			s.leases.settled(o)
-			s.q.soon.add(o.RunAt)
-			continue
-		}
-		s.leases.remove(o)
 		switch {
+		case err == nil:
+			s.q.soon.add(o.RunAt)
 		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalid):
 			s.refused(o, err)
 		default:
