@@ -9,8 +9,10 @@
 //	queue.go         what waits: the policy's entries, and a fifo per tier for work without a key
 //	entry.go         work that needs more than an item: a waiting goroutine, a key, several slots
 //	engine.go        the Engine: limits, pause, close
-//	core.go          its lock, and what happens when the lock is released
-//	decisions.go     decisions that are acted on then
+//	core.go          the state behind it, and which work it refuses
+//	lock.go          its lock, with the operations that goroutines leave for the holder
+//	mutex.go         the mutex of the lock
+//	decisions.go     decisions that are acted on when the lock is released
 //	dispatch.go      how free slots are given out
 //	take.go          goroutines that wait for slots, and release them
 //	submit.go        a job, from its arrival to its place in the queue
@@ -35,7 +37,5 @@
 //	pace.go          how fast entries have started
 //	jobs.go          how long functions run
 //	stamps.go        times of arrival
-//	combiner.go      operations that goroutines leave for the lock's holder
-//	lock.go          the mutex
 //	errors.go        the errors of calls
 package sched

@@ -57,8 +57,8 @@ func New(cfg Config) *Engine {
 		parallel: runtime.GOMAXPROCS(0) > 1,
 		live:     make(map[*Task]struct{}),
 	}
-	e.cfg, e.engine, e.tracks = cfg, e, cfg.Slots != nil || cfg.Holders
-	e.combiner.c, e.suspended.e, e.holders.e = &e.core, e, e
+	e.cfg, e.tracks = cfg, cfg.Slots != nil || cfg.Holders
+	e.engine, e.suspended.e, e.holders.e = e, e, e
 	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now().Add(-1) // stamps are tickets of the policy, which begin at 1
 	e.queue.alone = -1

@@ -60,7 +60,7 @@ func (p *Permit) Release() {
 		panic(notHeld)
 	case x != nil:
 		x.release(p.n)
-	case !e.gate.release() && !e.combiner.deferRelease():
+	case !e.gate.release() && !e.deferRelease():
 		if e.gate.running() == 0 {
 			e.unlock()
 			panic(notHeld)

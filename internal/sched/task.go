@@ -246,7 +246,7 @@ func (t *Task) Exit(parent *Hold) {
 func (t *Task) leave() {
 	e, x := t.engine(), t.x
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
-		if e.gate.release() || e.combiner.deferRelease() {
+		if e.gate.release() || e.deferRelease() {
 			t.stop()
 			return
 		}

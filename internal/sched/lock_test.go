@@ -32,12 +32,12 @@ func TestB4_NoOperationIsLeftBehind(t *testing.T) {
 		for n := range int64(rounds) {
 			x := e.waiter(Ask{Weight: 1, Tier: 3})
 			meet(3*n + 1)
-			e.combiner.deferArrival(x)
-			e.combiner.flush()
+			e.deferArrival(x)
+			e.flush()
 			meet(3*n + 2)
-			if !e.combiner.empty() {
+			if !e.nonePending() {
 				left.Add(1)
-				e.combiner.flush()
+				e.flush()
 			}
 			<-x.ready
 			p := x.permit()
