@@ -35,7 +35,7 @@ func (c *Call) TryGo(job Job, a Ask) bool {
 
 func (c *Call) submit(job Job, a Ask, continues bool) error {
 	e, ctx := c.Engine(), c.task.parent
-	w, err := e.cancellationFor(ctx)
+	w, err := e.cancellations.of(ctx)
 	if err != nil {
 		return err
 	}

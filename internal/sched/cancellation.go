@@ -7,9 +7,7 @@ import (
 )
 
 // cancellation removes the queued jobs of one context from the queue when the context
-// ends. One registration with the context serves all of them, and the engine keeps the
-// cancellation of the context used last, so that a program that submits many jobs under
-// one context registers once.
+// ends. One registration with the context serves all of them.
 type cancellation struct {
 	ctx   context.Context //nolint:containedctx // its end removes the jobs
 	done  <-chan struct{}
@@ -31,9 +29,33 @@ type cancellation struct {
 	kept   bool          // it is the engine's latest, or a group's
 }
 
-// cancellationFor returns the cancellation for ctx, nil if ctx never ends, or the cause
-// if it has ended. It is called without the lock, because it calls the context.
-func (e *Engine) cancellationFor(ctx context.Context) (*cancellation, error) {
+// cancellations are the cancellations of contexts. That of the context used last is kept,
+// so that a program that submits many jobs under one context registers once.
+type cancellations struct {
+	e      *Engine                      // immutable
+	latest atomic.Pointer[cancellation] // for the context used last; changes with the lock held
+	waits  <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
+}
+
+// kept returns the cancellation that is kept, if its context has this Done channel, else nil.
+func (l *cancellations) kept(done <-chan struct{}) *cancellation {
+	if w := l.latest.Load(); w != nil && w.done == done {
+		return w
+	}
+	return nil
+}
+
+// again notes the Done channel of a goroutine that is about to wait, and reports whether
+// the one before it had the same: then a cancellation would pay. The lock is held.
+func (l *cancellations) again(done <-chan struct{}) bool {
+	same := l.waits == done
+	l.waits = done
+	return same
+}
+
+// of returns the cancellation for ctx, nil if ctx never ends, or the cause if it has
+// ended. It is called without the lock, because it calls the context.
+func (l *cancellations) of(ctx context.Context) (*cancellation, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -41,17 +63,17 @@ func (e *Engine) cancellationFor(ctx context.Context) (*cancellation, error) {
 	if done == nil {
 		return nil, nil
 	}
-	if w := e.latest.Load(); w != nil && w.done == done {
+	if w := l.kept(done); w != nil {
 		return w, nil
 	}
 	w := &cancellation{ctx: ctx, done: done, kept: true}
-	w.arm(e)
-	e.lock()
-	if old := e.latest.Swap(w); old != nil {
+	w.arm(l.e)
+	l.e.lock()
+	if old := l.latest.Swap(w); old != nil {
 		old.kept = false
 		old.stopIfIdle()
 	}
-	e.unlock()
+	l.e.unlock()
 	return w, nil
 }
 
@@ -77,7 +99,7 @@ func (w *cancellation) arm(e *Engine) {
 	}
 }
 
-// rearm precedes the addition of a job: since cancellationFor, the context may have
+// rearm precedes the addition of a job: since it was found, the context may have
 // ended, or another context's cancellation may have become the latest.
 func (w *cancellation) rearm(e *Engine) {
 	if w == nil || w.n > 0 {
@@ -168,7 +190,7 @@ func (w *cancellation) end(e *Engine) {
 	e.lock()
 	w.kept = false
 	w.stopped.Store(true)
-	e.latest.CompareAndSwap(w, nil)
+	e.cancellations.latest.CompareAndSwap(w, nil)
 	w.refuseAndUnlock(e, cause)
 }
 

@@ -1,4 +1,4 @@
-package sched //nolint:testpackage // a caller cannot step between cancellationFor and the submission
+package sched //nolint:testpackage // a caller cannot step between cancellations.of and the submission
 
 import (
 	"context"
@@ -14,7 +14,7 @@ var asks = map[string]Ask{
 	"of two slots": {Weight: 2, Tier: 3},
 }
 
-// The context ends after cancellationFor and before the job is queued. The job is removed
+// The context ends after cancellations.of and before the job is queued. The job is removed
 // all the same.
 func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
 	for name, ask := range asks {
@@ -24,13 +24,13 @@ func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
 				full := mustTake(t, e, Ask{Weight: 2, Tier: 3})
 				cause := errors.New("ended")
 				ctx, end := context.WithCancelCause(t.Context())
-				w, err := e.cancellationFor(ctx)
+				w, err := e.cancellations.of(ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
 				end(cause)
 				synctest.Wait()
-				if e.latest.Load() != nil {
+				if e.cancellations.latest.Load() != nil {
 					t.Error("the engine keeps a context that has ended")
 				}
 				job := new(nothing)
@@ -78,7 +78,7 @@ func (c *countedContext) AfterFunc(func()) (stop func() bool) {
 func TestA6_CancellationStoppedWhileItRegisters(t *testing.T) {
 	e := New(Config{Limit: 1})
 	ctx := &countedContext{Context: t.Context(), done: make(chan struct{})}
-	w, err := e.cancellationFor(ctx)
+	w, err := e.cancellations.of(ctx)
 	if err != nil || ctx.n != 1 {
 		t.Fatalf("%d registrations, %v", ctx.n, err)
 	}

@@ -18,6 +18,7 @@
 //	submit.go        a job, from its arrival to its place in the queue
 //	worker.go        goroutines that run jobs, one after the other
 //	task.go          the context of a function that runs on a slot
+//	live.go          the tasks that a forced close cancels
 //	suspend.go       slots that are suspended while their function waits
 //	suspended.go     the functions with suspended slots
 //	resumes.go       the order of those that wait to resume

@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/internal/backlog"
@@ -30,11 +29,9 @@ type Config struct {
 type Engine struct {
 	core
 
-	latest   atomic.Pointer[cancellation] // for the context used last; changes with the lock held
-	lastDone <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
-	live     map[*Task]struct{}           // running tasks whose functions asked for a Done channel; guarded by the lock
-	livePeak int                          // see shrink.Delete; guarded by the lock
-	resized  chan struct{}                // see Resized; nil if nothing waits for that; guarded by the lock
+	cancellations cancellations
+	live          liveTasks
+	resized       chan struct{} // see Resized; nil if nothing waits for that; guarded by the lock
 
 	// Immutable.
 	parallel bool  // more than one processor
@@ -53,12 +50,10 @@ type Pause struct {
 
 // New returns an engine.
 func New(cfg Config) *Engine {
-	e := &Engine{
-		parallel: runtime.GOMAXPROCS(0) > 1,
-		live:     make(map[*Task]struct{}),
-	}
+	e := &Engine{parallel: runtime.GOMAXPROCS(0) > 1}
 	e.cfg, e.tracks = cfg, cfg.Slots != nil || cfg.Holders
-	e.engine, e.suspended.e, e.holders.e = e, e, e
+	e.engine, e.suspended.e, e.holders.e, e.cancellations.e = e, e, e, e
+	e.live = liveTasks{e: e, all: make(map[*Task]struct{})}
 	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now().Add(-1) // stamps are tickets of the policy, which begin at 1
 	e.queue.alone = -1
@@ -182,8 +177,7 @@ func (e *Engine) Close() {
 	e.killed.Store(true)
 	e.refuseAll(closed)
 	e.blocked.refuse(closed)
-	running := e.live
-	e.live = make(map[*Task]struct{})
+	running := e.live.removeAll()
 	e.dispatchAndUnlock(0, false)
 	for t := range running {
 		t.cancel(ErrClosed)

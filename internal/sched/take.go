@@ -94,10 +94,7 @@ func (x *entry) release(n uint64) {
 func (x *entry) take(ctx context.Context) error {
 	e := x.e
 	x.done = ctx.Done() // before the lock: the method of a task's context takes it
-	w := e.latest.Load()
-	if w != nil && w.done != x.done {
-		w = nil
-	}
+	w := e.cancellations.kept(x.done)
 	x.arrives = w
 	settled := false
 	if !x.lockOrDefer() {
@@ -120,7 +117,7 @@ func (x *entry) take(ctx context.Context) error {
 	err := x.err
 	if err == nil {
 		if x.again {
-			_, _ = e.cancellationFor(ctx) // for the next waiter of this context, which also sees an error
+			_, _ = e.cancellations.of(ctx) // for the next waiter of this context, which also sees an error
 		}
 		return nil
 	}
@@ -149,8 +146,7 @@ func (x *entry) arrive() (settled bool) {
 	}
 	e.shared.expect(x)
 	x.push(w)
-	x.again = w == nil && e.lastDone == x.done
-	e.lastDone = x.done
+	x.again = e.cancellations.again(x.done) && w == nil
 	if !behind || e.full() || e.cfg.Slots != nil {
 		e.dispatch(0, false)
 	}

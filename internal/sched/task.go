@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/stintgo/stint/internal/shrink"
 )
 
 // Task is the context that a running function receives. It has the values of its parent,
@@ -77,17 +75,8 @@ func (t *Task) ensureOwn() *ownContext {
 		own.cancel(nil)
 		return x.own.Load()
 	}
-	e := t.engine()
-	e.lock()
-	killed, ended := e.killed.Load(), t.state.Load() == taskEnded
-	if !killed && !ended {
-		e.live[t] = struct{}{}
-	}
-	e.unlock()
-	if killed {
-		own.cancel(ErrClosed)
-	} else if ended {
-		own.cancel(context.Canceled)
+	if err := t.engine().live.add(t); err != nil {
+		own.cancel(err)
 	}
 	return own
 }
@@ -101,10 +90,7 @@ func (t *Task) stop() {
 	if own == nil {
 		return
 	}
-	e := t.engine()
-	e.lock()
-	shrink.Delete(&e.live, &e.livePeak, t)
-	e.unlock()
+	t.engine().live.remove(t)
 	own.cancel(context.Canceled)
 }
 
