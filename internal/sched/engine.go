@@ -3,7 +3,6 @@ package sched
 import (
 	"context"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/stintgo/stint/internal/backlog"
@@ -31,6 +30,7 @@ type Engine struct {
 
 	cancellations cancellations
 	live          liveTasks
+	unused        unusedEntries
 	resized       chan struct{} // see Resized; nil if nothing waits for that; guarded by the lock
 
 	// Immutable.
@@ -38,8 +38,6 @@ type Engine struct {
 	items    bool  // jobs without a key are items without an entry, in a queue without a bound
 	plain    entry // shared by all running work of one slot without a key, which needs no entry of its own
 	gone     entry // replaces the entry of a group's job that has ended
-
-	unused sync.Pool // entries
 }
 
 // Pause describes a pause of an engine: By is the text that its caller gave.
@@ -52,7 +50,8 @@ type Pause struct {
 func New(cfg Config) *Engine {
 	e := &Engine{parallel: runtime.GOMAXPROCS(0) > 1}
 	e.cfg, e.tracks = cfg, cfg.Slots != nil || cfg.Holders
-	e.engine, e.suspended.e, e.holders.e, e.cancellations.e = e, e, e, e
+	e.engine, e.suspended.e, e.holders.e = e, e, e
+	e.cancellations.e, e.unused.e = e, e
 	e.live = liveTasks{e: e, all: make(map[*Task]struct{})}
 	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now().Add(-1) // stamps are tickets of the policy, which begin at 1

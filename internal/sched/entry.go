@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"sync"
 
 	"github.com/stintgo/stint/internal/backlog"
 )
@@ -104,20 +105,27 @@ func (x *entry) left() bool {
 	}
 }
 
-// entry returns an unused entry. It needs no lock.
-func (e *Engine) entry(a Ask) *entry {
-	x, ok := e.unused.Get().(*entry)
+// unusedEntries are the entries of an engine that are not in use, until the garbage collector
+// takes them. It needs no lock.
+type unusedEntries struct {
+	e    *Engine // immutable
+	pool sync.Pool
+}
+
+// get returns an entry for work that runs at once, or for a job.
+func (s *unusedEntries) get(a Ask) *entry {
+	x, ok := s.pool.Get().(*entry)
 	if !ok {
-		x = &entry{e: e}
+		x = &entry{e: s.e}
 		x.node.Value = x
 	}
 	x.Ask = a
 	return x
 }
 
-// waiter returns an unused entry for a goroutine to wait on.
-func (e *Engine) waiter(a Ask) *entry {
-	x := e.entry(a)
+// waiter returns an entry for a goroutine to wait on.
+func (s *unusedEntries) waiter(a Ask) *entry {
+	x := s.get(a)
 	if x.ready == nil {
 		x.ready = make(chan struct{}, 1)
 	}
@@ -133,7 +141,7 @@ func (x *entry) recycle() {
 		return
 	}
 	x.reset()
-	x.e.unused.Put(x)
+	x.e.unused.pool.Put(x)
 }
 
 // reset prepares the entry for its next use.

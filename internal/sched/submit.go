@@ -117,7 +117,7 @@ func (a *arrival) start(e *Engine) bool {
 func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.tracks }
 
 func (a *arrival) entry(e *Engine) *entry {
-	x := e.entry(a.Ask)
+	x := e.unused.get(a.Ask)
 	x.job, x.group = a.job, a.group
 	return x
 }

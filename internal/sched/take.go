@@ -16,7 +16,7 @@ func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
 			return x.permit(), nil
 		}
 	}
-	x := e.waiter(a)
+	x := e.unused.waiter(a)
 	if err := x.take(ctx); err != nil {
 		return Permit{}, err
 	}
@@ -31,7 +31,7 @@ func (e *Engine) TryTake(a Ask) (p Permit, ok bool) {
 	if e.refuses(int(a.Weight), false) != nil {
 		return p, false
 	}
-	x := e.entry(a)
+	x := e.unused.get(a)
 	if !e.admit(a, x) {
 		x.recycle()
 		return p, false
