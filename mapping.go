@@ -128,7 +128,7 @@ func (m *mapping[In, Out]) enter() bool {
 			return !stopped
 		}
 		if resized == nil {
-			resized = m.s.e.Resized()
+			resized = m.s.e.Limits().Resized()
 			continue // the limit may have been raised before
 		}
 		select {

@@ -149,7 +149,7 @@ func (s Scheduler) Resize(limit int) {
 	if err := inRange("limit", limit); err != nil {
 		panic(err)
 	}
-	s.made().Resize(limit)
+	s.made().Limits().Resize(limit)
 }
 
 // SetCaps changes the caps of the tiers. It panics if one is negative, above [MaxSlots], or
@@ -158,7 +158,7 @@ func (s Scheduler) SetCaps(caps Caps) {
 	if err := caps.validate(); err != nil {
 		panic(err)
 	}
-	s.made().SetCaps(caps.tiers())
+	s.made().Limits().SetCaps(caps.tiers())
 }
 
 // SetPerKey changes how many entries of one key run at once; 0 means no limit.
@@ -167,7 +167,7 @@ func (s Scheduler) SetPerKey(n int) {
 	if err := inRange("PerKey", n); err != nil {
 		panic(err)
 	}
-	s.made().SetPerKey(n)
+	s.made().Limits().SetPerKey(n)
 }
 
 // Pause keeps work from starting until Resume, including work that running functions
@@ -176,12 +176,12 @@ func (s Scheduler) SetPerKey(n int) {
 // says what paused the scheduler and why; [Scheduler.Why] returns it. A second Pause
 // changes nothing, and one Resume ends both.
 func (s Scheduler) Pause(by string) {
-	s.made().Pause(by)
+	s.made().Limits().Pause(by)
 }
 
 // Resume ends a pause.
 func (s Scheduler) Resume() {
-	s.made().Resume()
+	s.made().Limits().Resume()
 }
 
 // Clear removes everything from the queue and returns the number of removed entries. Each

@@ -32,7 +32,7 @@ type core struct {
 	blocked   backpressure
 	shared    sharing
 	holders   holders
-	paused    *Pause
+	limits    Limits
 	closed    bool   // new work is refused
 	idle      idling // calls of WaitIdle and Drain
 

@@ -52,7 +52,7 @@ func (c *core) dispatch(freed int, finished bool) {
 // capped reports whether only the caps keep work from starting, as opposed to a pause, a
 // function that waits to resume, a worker on its way, or shared slots that others hold.
 func (c *core) capped(running int) bool {
-	return c.paused == nil && !c.suspended.holds() && !c.queue.may(running)
+	return c.limits.paused == nil && !c.suspended.holds() && !c.queue.may(running)
 }
 
 // release gives slots freed by a finish to the next work.
@@ -110,7 +110,7 @@ func (c *core) dispatchAndUnlock(freed int, finished bool) {
 func (c *core) publishGate(old uint64, running int) bool {
 	closed := c.queue.closed(running) | c.blocked.closed() // a slot that comes free may be for a submitter
 	bits := uint64(closed) << closedShift
-	if c.paused != nil || c.closed || c.idle.awaited() || c.tracks || c.suspended.wanted() {
+	if c.limits.paused != nil || c.closed || c.idle.awaited() || c.tracks || c.suspended.wanted() {
 		bits |= slowBit
 	}
 	fresh := old&^(runningMask|closedMask|slowBit) | bits | uint64(running)
@@ -125,7 +125,7 @@ func (c *core) next(running int) (p piece, ok bool) {
 			return piece{x: x, tier: -1, weight: x.slots()}, x != nil
 		}
 	}
-	if c.paused != nil {
+	if c.limits.paused != nil {
 		return piece{}, false
 	}
 	for {

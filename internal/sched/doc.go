@@ -8,8 +8,9 @@
 //	fifo.go          a queue of many small jobs, in chunks
 //	queue.go         what waits: the policy's entries, and a fifo per tier for work without a key
 //	entry.go         work that needs more than an item: a waiting goroutine, a key, several slots
-//	engine.go        the Engine: limits, pause, close
-//	core.go          the state behind it, and which work it refuses
+//	engine.go        the Engine, from New to Close
+//	limits.go        the limits, which change while work runs; a pause is one of them
+//	core.go          the state of an engine, and which work it refuses
 //	lock.go          its lock, with the operations that goroutines leave for the holder
 //	mutex.go         the mutex of the lock
 //	decisions.go     decisions that are acted on when the lock is released

@@ -3,7 +3,6 @@ package sched
 import (
 	"context"
 	"runtime"
-	"time"
 
 	"github.com/stintgo/stint/internal/backlog"
 )
@@ -31,7 +30,6 @@ type Engine struct {
 	cancellations cancellations
 	live          liveTasks
 	unused        unusedEntries
-	resized       chan struct{} // see Resized; nil if nothing waits for that; guarded by the lock
 
 	// Immutable.
 	parallel bool  // more than one processor
@@ -40,17 +38,11 @@ type Engine struct {
 	gone     entry // replaces the entry of a group's job that has ended
 }
 
-// Pause describes a pause of an engine: By is the text that its caller gave.
-type Pause struct {
-	By    string
-	Since time.Time
-}
-
 // New returns an engine.
 func New(cfg Config) *Engine {
 	e := &Engine{parallel: runtime.GOMAXPROCS(0) > 1}
 	e.cfg, e.tracks = cfg, cfg.Slots != nil || cfg.Holders
-	e.engine, e.suspended.e, e.holders.e = e, e, e
+	e.engine, e.limits.e, e.suspended.e, e.holders.e = e, e, e, e
 	e.cancellations.e, e.unused.e = e, e
 	e.live = liveTasks{e: e, all: make(map[*Task]struct{})}
 	e.items = !e.tracks && cfg.Queue == 0
@@ -84,6 +76,9 @@ func (e *Engine) One() Permit { return Permit{e: e} }
 // Limit returns the number of slots.
 func (e *Engine) Limit() int { return int(e.gate.limit.Load()) }
 
+// Limits returns the limits of the engine.
+func (e *Engine) Limits() *Limits { return &e.limits }
+
 // Queue returns how many entries may wait, 0 for no bound.
 func (e *Engine) Queue() int { return e.cfg.Queue }
 
@@ -92,61 +87,6 @@ func (e *Engine) Slots() Slots { return e.cfg.Slots }
 
 // Report reports an error of Config.Caught.
 func (e *Engine) Report(err error) { e.cfg.Report(err) }
-
-// change applies a change of limits or of state, and starts what it allows.
-func (e *Engine) change(apply func()) {
-	e.lock()
-	e.queue.read()
-	apply()
-	e.queue.pace.off = e.paused != nil
-	e.queue.look()
-	e.gate.publish(e.queue.policy.Max(), e.queue.policy.Caps())
-	e.dispatchAndUnlock(0, false)
-}
-
-// SetCaps changes the caps of the tiers.
-func (e *Engine) SetCaps(caps [Tiers]int) { e.change(func() { e.queue.log().SetCaps(caps) }) }
-
-// SetPerKey changes how many entries of one key run at once.
-func (e *Engine) SetPerKey(n int) { e.change(func() { e.queue.log().Keys().SetPerKey(n) }) }
-
-// Pause keeps work from starting until Resume.
-func (e *Engine) Pause(by string) {
-	e.change(func() {
-		if e.paused == nil {
-			e.paused = &Pause{by, now()}
-		}
-	})
-}
-
-// Resume ends a pause.
-func (e *Engine) Resume() { e.change(func() { e.paused = nil }) }
-
-// Resize changes the limit. It refuses waiting work that can never run under the new one.
-func (e *Engine) Resize(limit int) {
-	e.change(func() {
-		e.queue.log().SetMax(limit)
-		if limit == 0 || limit < e.queue.most { // else nothing is refused, which takes long to find out in a long queue
-			e.refuseAll(e.tooMuch)
-			e.blocked.refuse(e.tooMuch)
-		}
-		if e.resized != nil {
-			close(e.resized)
-			e.resized = nil
-		}
-	})
-}
-
-// Resized returns a channel that is closed at the next call of Resize. The limit is as that call
-// has set it once Resized returns again.
-func (e *Engine) Resized() <-chan struct{} {
-	e.lock()
-	defer e.unlock()
-	if e.resized == nil {
-		e.resized = make(chan struct{})
-	}
-	return e.resized
-}
 
 // Clear refuses all that waits and returns the number of refused entries.
 func (e *Engine) Clear() int {

@@ -12,8 +12,8 @@ import (
 func TestB5_AdmissionUnderOldLimitsFails(t *testing.T) {
 	const normal = 3
 	for name, change := range map[string]func(e *Engine){
-		"SetCaps": func(e *Engine) { e.SetCaps([Tiers]int{normal: 1}) },
-		"Resize":  func(e *Engine) { e.Resize(1) },
+		"SetCaps": func(e *Engine) { e.Limits().SetCaps([Tiers]int{normal: 1}) },
+		"Resize":  func(e *Engine) { e.Limits().Resize(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := New(Config{Limit: 2})

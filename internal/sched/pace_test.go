@@ -59,7 +59,7 @@ func TestB6_PaceAfterAChangeOfTheLimit(t *testing.T) {
 				t.Errorf("%v starts are counted, want %v", got, want)
 			}
 		}
-		e.Resize(10)
+		e.Limits().Resize(10)
 		wantStarted(0)
 		time.Sleep(time.Second)
 		wantStarted(10)

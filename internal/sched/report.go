@@ -27,7 +27,7 @@ func (e *Engine) Stats(also func()) Stats {
 	log := e.queue.log()
 	s := Stats{
 		Limit: log.Max(), Running: e.gate.running(), Queued: log.Len(), Caps: log.Caps(), PerKey: log.Keys().PerKey(),
-		Suspended: e.suspended.n, Paused: e.paused != nil, Closed: e.closed,
+		Suspended: e.suspended.n, Paused: e.limits.paused != nil, Closed: e.closed,
 	}
 	for tier := range Tiers {
 		s.QueuedBy[tier] = log.LenTier(tier)
@@ -53,8 +53,8 @@ func (e *Engine) present() Present {
 	p := Present{
 		Running: e.gate.running(), Holders: e.holders.list(), Resuming: e.suspended.resumes.room.n,
 	}
-	if e.paused != nil {
-		p.Pause = &Pause{e.paused.By, byPresent(e.paused.Since)}
+	if e.limits.paused != nil {
+		p.Pause = &Pause{e.limits.paused.By, byPresent(e.limits.paused.Since)}
 	}
 	return p
 }

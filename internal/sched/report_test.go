@@ -77,7 +77,7 @@ func TestB6_EntriesLeaveDuringAScan(t *testing.T) {
 			pauses := 0
 			backlog.Scan(c.log(e), pausing{engineLock{e}, func() {
 				if pauses++; pauses == 2 { // it has looked at some
-					e.Resize(1)
+					e.Limits().Resize(1)
 					for range 100_000 { // they go; to wait for that would hide the race
 						runtime.Gosched()
 					}

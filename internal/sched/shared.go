@@ -197,7 +197,7 @@ func (s *sharing) want(running int) {
 	log := e.queue.log()
 	tier, waiting := s.tier, log.Len()-log.Keys().Held()
 	highest := -1
-	if waiting > 0 && e.paused == nil {
+	if waiting > 0 && e.limits.paused == nil {
 		highest = startable(log, running)
 	}
 	if highest < 0 {

@@ -20,8 +20,8 @@ func TestB6_TimeOfAStampAfterTheClockWasSet(t *testing.T) {
 func TestB6_TimeOfAPauseAfterTheClockWasSet(t *testing.T) {
 	for _, hours := range []int64{-1, 1} {
 		e := New(Config{Limit: 1})
-		e.Pause("test")
-		setBack(&e.paused.Since, hours)
+		e.Limits().Pause("test")
+		setBack(&e.limits.paused.Since, hours)
 		wantPresent(t, e.Why(Ask{Weight: 1, Tier: 3}, func() {}).Pause.Since, hours)
 	}
 }

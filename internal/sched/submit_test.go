@@ -36,7 +36,7 @@ func TestB2_ArrivalDoesNotPassAJobThatWaitsForItsWorker(t *testing.T) {
 			t.Errorf("the jobs %v have run while the worker is on its way", order)
 		}
 		e.waking.Store(false)
-		e.change(func() {})
+		e.limits.change(func() {})
 		synctest.Wait()
 		if want := []int{1, 2}; !slices.Equal(order, want) {
 			t.Errorf("the jobs ran in the order %v, want %v", order, want)
@@ -120,7 +120,7 @@ func TestB4_SecondReleaseOfOneSlotPanicsThoughTheLockIsHeld(t *testing.T) {
 	e := New(Config{Limit: 2})
 	permit := mustTake(t, e, Ask{Weight: 1, Tier: 3})
 	again := permit
-	e.Pause("so that a release takes the lock")
+	e.Limits().Pause("so that a release takes the lock")
 	e.lock()
 	permit.Release() // is deferred
 	panicked := make(chan bool)

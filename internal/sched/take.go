@@ -212,7 +212,7 @@ func (c *core) admit(a Ask, x *entry) bool {
 // admits reports whether an arrival may start at once, provided that a shared slot is
 // free.
 func (c *core) admits(a Ask, running int) bool {
-	return c.paused == nil && !c.suspended.holds() &&
+	return c.limits.paused == nil && !c.suspended.holds() &&
 		c.queue.log().Admits(int(a.Tier), a.Key, int(a.Weight), running)
 }
 
