@@ -81,7 +81,7 @@ func (b *backpressure) admit(running int) bool {
 	b.log.Start(n)
 	x := n.Value
 	b.log.Keys().Finish(x.Key)
-	x.brings.enqueue(b.e)
+	x.brings.enqueue()
 	b.e.decided.granted.append(x)
 	return true
 }

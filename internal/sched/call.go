@@ -26,7 +26,7 @@ func (c *Call) TryGo(job Job, a Ask) bool {
 	}
 	e := c.Engine()
 	e.lock()
-	if tried := (&arrival{Ask: a, job: job}); tried.try(e) {
+	if tried := (&arrival{e: e, Ask: a, job: job}); tried.try() {
 		return true
 	}
 	e.unlock()
@@ -39,7 +39,8 @@ func (c *Call) submit(job Job, a Ask, continues bool) error {
 	if err != nil {
 		return err
 	}
-	return e.submit(ctx, arrival{Ask: a, job: job, cancellation: w, continues: continues})
+	arrives := arrival{e: e, Ask: a, job: job, cancellation: w, continues: continues}
+	return arrives.submit(ctx)
 }
 
 // Cancel cancels the context of a running function, and removes a waiting one from the

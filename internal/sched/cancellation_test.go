@@ -35,7 +35,8 @@ func TestA6_JobQueuedAfterTheEndOfItsContext(t *testing.T) {
 				}
 				job := new(nothing)
 				job.Init(ctx, e)
-				if err := e.submit(ctx, arrival{Ask: ask, job: job, cancellation: w}); err != nil {
+				arrives := arrival{e: e, Ask: ask, job: job, cancellation: w}
+				if err := arrives.submit(ctx); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

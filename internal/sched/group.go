@@ -77,7 +77,7 @@ func (g *Group) TryGo(fn func(context.Context) error) bool {
 	e := g.e
 	e.lock()
 	g.begun++
-	if tried := (&arrival{Ask: g.ask, job: groupFunc(fn), group: g}); tried.try(e) {
+	if tried := (&arrival{e: e, Ask: g.ask, job: groupFunc(fn), group: g}); tried.try() {
 		return true
 	}
 	g.begun--
@@ -105,7 +105,8 @@ func (g *Group) submit(fn groupFunc) error {
 	e.lock()
 	g.begun++
 	if !e.follows(g.ask) {
-		return e.submitAndUnlock(g.ctx, arrival{Ask: g.ask, job: fn, group: g, cancellation: &g.cancellation})
+		arrives := arrival{e: e, Ask: g.ask, job: fn, group: g, cancellation: &g.cancellation}
+		return arrives.submitAndUnlock(g.ctx)
 	}
 	tier := int(g.ask.Tier)
 	at := e.queue.runs[tier].put(item{fn, &g.cancellation, e.queue.arrives(tier)}, &e.queue.spare)

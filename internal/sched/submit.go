@@ -2,8 +2,10 @@ package sched
 
 import "context"
 
-// arrival is a job to submit.
+// arrival is a job to submit. Its methods keep no pointer to it, so it is on the stack of the
+// submitter; only a blocked submitter has a copy elsewhere.
 type arrival struct {
+	e *Engine
 	Ask
 
 	job          Job
@@ -15,14 +17,15 @@ type arrival struct {
 
 // submit queues a job, or starts it at once in a goroutine of its own. It blocks only
 // while a bounded queue is full, and never for the continuation of accepted work.
-func (e *Engine) submit(ctx context.Context, a arrival) error {
+func (a *arrival) submit(ctx context.Context) error {
+	e := a.e
 	e.lock()
 	if e.follows(a.Ask) {
-		a.enqueueItem(e)
+		a.enqueueItem()
 		e.unlock()
 		return nil
 	}
-	return e.submitAndUnlock(ctx, a)
+	return a.submitAndUnlock(ctx)
 }
 
 // follows reports whether a job only needs to be queued, because it is behind others like
@@ -32,7 +35,8 @@ func (e *Engine) follows(a Ask) bool {
 }
 
 // submitAndUnlock is submit for a caller that holds the lock.
-func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
+func (a *arrival) submitAndUnlock(ctx context.Context) error {
+	e := a.e
 	if err := e.refuses(int(a.Weight), a.caller.runs()); err != nil {
 		e.unlock()
 		if err != ErrClosed || a.caller != nil || e.killed.Load() { //nolint:errorlint // it is not wrapped
@@ -42,9 +46,9 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 			return err
 		}
 		e.lock()
-		return e.submitAndUnlock(ctx, a)
+		return a.submitAndUnlock(ctx)
 	}
-	if !e.queue.behind(a.Ask) && e.mayStart() && a.start(e) {
+	if !e.queue.behind(a.Ask) && e.mayStart() && a.start() {
 		return nil
 	}
 	if !a.continues && e.cfg.Queue > 0 && (e.full() || e.blocked.any()) {
@@ -52,14 +56,14 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 			e.dispatchAndUnlock(0, false)
 			return ErrQueueFull
 		}
-		err := e.blocked.wait(ctx, a)
+		err := e.blocked.wait(ctx, *a)
 		if err == ErrClosed && !e.killed.Load() { //nolint:errorlint // it is not wrapped
 			e.lock() // again, as a running function may still submit while the engine drains
-			return e.submitAndUnlock(ctx, a)
+			return a.submitAndUnlock(ctx)
 		}
 		return err
 	}
-	if a.enqueue(e) {
+	if a.enqueue() {
 		e.dispatch(0, false)
 	}
 	e.unlock()
@@ -68,9 +72,10 @@ func (e *Engine) submitAndUnlock(ctx context.Context, a arrival) error {
 
 // try starts a job in a goroutine of its own if it can start at once; otherwise it leaves
 // no trace. The lock is held; if try returns true, it has released it.
-func (a *arrival) try(e *Engine) bool {
+func (a *arrival) try() bool {
+	e := a.e
 	e.startWaiting()
-	return e.refuses(int(a.Weight), false) == nil && a.start(e)
+	return e.refuses(int(a.Weight), false) == nil && a.start()
 }
 
 // startWaiting starts the jobs that only wait for a worker to arrive: see mayStart.
@@ -92,14 +97,15 @@ func (e *Engine) startWaiting() {
 
 // start starts a job in a goroutine of its own if nothing that waits goes first. If it
 // does, it releases the lock.
-func (a *arrival) start(e *Engine) bool {
+func (a *arrival) start() bool {
+	e := a.e
 	if e.cfg.Slots == nil && !e.admits(a.Ask, e.gate.running()) {
 		return false
 	}
 	j := job{Job: a.job, group: a.group}
 	x := &e.plain
 	if e.needsEntry(a.Ask) {
-		j.x = a.entry(e)
+		j.x = a.entry()
 		x = j.x
 	}
 	place(a.job, x, 0)
@@ -116,28 +122,30 @@ func (a *arrival) start(e *Engine) bool {
 // needsEntry reports whether work needs an entry of its own.
 func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.tracks }
 
-func (a *arrival) entry(e *Engine) *entry {
-	x := e.unused.get(a.Ask)
+func (a *arrival) entry() *entry {
+	x := a.e.unused.get(a.Ask)
 	x.job, x.group = a.job, a.group
 	return x
 }
 
 // enqueue queues a job. It returns false if the job is behind others like it, so that
 // nothing else may start because of it.
-func (a *arrival) enqueue(e *Engine) (changed bool) {
+func (a *arrival) enqueue() (changed bool) {
+	e := a.e
 	if e.needsEntry(a.Ask) {
-		x := a.entry(e)
+		x := a.entry()
 		place(a.job, x, 0)
 		x.push(a.cancellation)
 		return true
 	}
 	behind := e.queue.behind(a.Ask)
-	a.enqueueItem(e)
+	a.enqueueItem()
 	return !behind || e.full()
 }
 
 // enqueueItem queues a job as an item without an entry.
-func (a *arrival) enqueueItem(e *Engine) {
+func (a *arrival) enqueueItem() {
+	e := a.e
 	tier, since := int(a.Tier), e.queue.arrives(int(a.Tier))
 	at := e.queue.put(item{a.job, a.cancellation, since}, tier, 1)
 	place(a.job, &e.plain, uint64(tier)<<tierShift|at)
