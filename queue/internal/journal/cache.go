@@ -19,9 +19,6 @@ type entry struct {
 const (
 	loadShare = 4  // 1/4 of keep is reserved for rows that Load reads
 	scanShare = 16 // one Load reads at most 1/16 of keep
-
-	// maxSpare is the largest capacity, in changes, of a batch that is reused.
-	maxSpare = 4096
 )
 
 // Withdrawn is a row that Withdraw found in memory.
@@ -31,27 +28,87 @@ type Withdrawn struct {
 	Stored bool   // the row is in rows as well
 }
 
+// cache is the changes that are not in rows yet, and rows that are likely to be read soon.
+// The journal's mu guards it.
+type cache struct {
+	entries map[string]*entry
+	peak    int // of entries, for shrink.Delete
+	stored  int // bytes of the values that are in rows as well
+	keep    int // the limit of stored
+}
+
+func newCache(keep int) cache { return cache{entries: make(map[string]*entry), keep: keep} }
+
+// set sets the value of a key; seq is the mark of the change.
+func (c *cache) set(key string, value []byte, seq uint64, soon bool) *entry {
+	e := c.entries[key]
+	if e == nil {
+		e = &entry{key: key}
+		c.entries[key] = e
+	} else if e.stored {
+		c.stored -= len(e.value)
+	}
+	e.value, e.seq, e.soon, e.stored = value, seq, soon, false
+	return e
+}
+
+// withdraw returns the row of a key, and removes it if it is in rows as well.
+func (c *cache) withdraw(key []byte) (row Withdrawn, ok bool) {
+	e := c.entries[string(key)]
+	if e == nil {
+		return row, false
+	}
+	if e.stored {
+		c.stored -= len(e.value)
+		shrink.Delete(&c.entries, &c.peak, e.key)
+	}
+	return Withdrawn{e.value, e.seq, e.stored}, true
+}
+
+// hasRoom reports whether there is room for the rows of one Load.
+func (c *cache) hasRoom() bool { return c.stored+c.keep/scanShare <= c.keep }
+
+// missing returns the keys that have no row in memory. It reuses the array of keys.
+func (c *cache) missing(keys []string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool { _, ok := c.entries[key]; return ok })
+}
+
+// add adds rows that Load has read.
+func (c *cache) add(found []Change) {
+	for _, row := range found {
+		c.entries[row.Key] = &entry{key: row.Key, value: row.Value, stored: true}
+		c.stored += len(row.Value)
+	}
+}
+
+// forget removes the changes of a batch, after those up to applied have been applied,
+// except for rows that will probably be read soon while there is room.
+func (c *cache) forget(batch []Change, applied uint64) {
+	for _, change := range batch {
+		switch e := change.cached; {
+		case e.seq > applied || e.stored:
+		case e.soon && c.stored+len(e.value) <= c.keep-c.keep/loadShare:
+			e.stored = true
+			c.stored += len(e.value)
+		default:
+			shrink.Delete(&c.entries, &c.peak, e.key)
+		}
+	}
+}
+
 // Withdraw returns the row of a key if it is in memory, and removes it from memory if it
 // is in rows as well.
 func (j *Journal) Withdraw(key []byte) (row Withdrawn, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := j.cache[string(key)]
-	if e == nil {
-		return row, false
-	}
-	if e.stored {
-		j.stored -= len(e.value)
-		shrink.Delete(&j.cache, &j.peak, e.key)
-	}
-	return Withdrawn{e.value, e.seq, e.stored}, true
+	return j.cache.withdraw(key)
 }
 
 // HasRoom reports whether there is room in memory for rows that Load reads.
 func (j *Journal) HasRoom() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.stored+j.keep/scanShare <= j.keep
+	return j.cache.hasRoom()
 }
 
 // Load reads the rows of those keys that are not in memory into memory, in one call. The
@@ -60,75 +117,14 @@ func (j *Journal) HasRoom() bool {
 func (j *Journal) Load(keys []string) {
 	// A key in memory may have a change that is not in rows yet, so it must not be read
 	// from rows.
-	if keys = j.missing(keys); len(keys) == 0 {
+	j.mu.Lock()
+	keys, most := j.cache.missing(keys), j.cache.keep/scanShare
+	j.mu.Unlock()
+	if len(keys) == 0 {
 		return
 	}
-	if rows, ok := j.rows.(KeyReader); ok {
-		j.add(readKeys(rows, keys, j.keep/scanShare))
-	} else {
-		j.add(scanFor(j.rows, keys, j.keep/scanShare))
-	}
-}
-
-// readKeys returns the rows of keys, until their values have most bytes.
-func readKeys(rows KeyReader, keys []string, most int) (found []Change) {
-	values, _ := rows.ReadKeys(keys, most)
-	for i, value := range values {
-		if value != nil {
-			found = append(found, Change{Key: keys[i], Value: value})
-		}
-	}
-	return found
-}
-
-// scanFor is readKeys by one scan of the range in which the keys are.
-func scanFor(rows Rows, keys []string, most int) (found []Change) {
-	size, last := 0, keys[len(keys)-1]
-	_ = rows.Scan(keys[0], last+"\x00", false, func(key string, value []byte) bool {
-		for keys[0] < key {
-			keys = keys[1:]
-		}
-		if keys[0] == key {
-			found = append(found, Change{Key: key, Value: slices.Clone(value)})
-			size += len(value)
-		}
-		return key != last && size < most
-	})
-	return found
-}
-
-// missing returns the keys that have no row in memory. It reuses the array of keys.
-func (j *Journal) missing(keys []string) []string {
+	found := j.Stored().find(keys, most)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.DeleteFunc(keys, func(key string) bool { _, ok := j.cache[key]; return ok })
-}
-
-// add puts rows that Load has read into memory.
-func (j *Journal) add(found []Change) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, row := range found {
-		j.cache[row.Key] = &entry{key: row.Key, value: row.Value, stored: true}
-		j.stored += len(row.Value)
-	}
-}
-
-// forgetLocked removes the changes of an applied batch from memory, except for rows that
-// will probably be read soon while there is room. The caller must hold mu.
-func (j *Journal) forgetLocked(batch []Change) {
-	for _, c := range batch {
-		switch e := c.cached; {
-		case e.seq > j.applied || e.stored:
-		case e.soon && j.stored+len(e.value) <= j.keep-j.keep/loadShare:
-			e.stored = true
-			j.stored += len(e.value)
-		default:
-			shrink.Delete(&j.cache, &j.peak, e.key)
-		}
-	}
-	if cap(batch) <= maxSpare {
-		clear(batch)
-		j.spare = batch[:0]
-	}
+	j.cache.add(found)
 }

@@ -5,7 +5,9 @@
 //     one more that it may implement, and [Change].
 //   - journal.go: [Journal], its changes, marks and steps.
 //   - round.go: the rounds in which callers wait for a batch, and one of them applies it.
-//   - cache.go: rows that stay in memory because they are likely to be read soon.
+//   - cache.go: changes that are not in rows yet, and rows that stay in memory because they are
+//     likely to be read soon.
+//   - stored.go: [Stored], reads of the rows alone.
 package journal
 
 import (
@@ -29,16 +31,13 @@ type Journal struct {
 	rows Rows
 
 	mu      sync.Mutex
-	batch   []Change          // changes to apply
-	spare   []Change          // the array of an applied batch, for reuse
-	sealedN int               // the number of changes of batch that belong to complete steps
-	written uint64            // changes so far
-	values  uint64            // changes so far that set a value
-	sealed  uint64            // changes of complete steps so far
-	cache   map[string]*entry // changes that are not in rows yet, and rows to be read soon
-	peak    int               // of cache, for shrink.Delete
-	stored  int               // bytes of the rows in cache that are in rows as well
-	keep    int               // the limit of stored
+	batch   []Change // changes to apply
+	spare   []Change // the array of an applied batch, for reuse
+	sealedN int      // the number of changes of batch that belong to complete steps
+	written uint64   // changes so far
+	values  uint64   // changes so far that set a value
+	sealed  uint64   // changes of complete steps so far
+	cache   cache
 
 	taken   uint64 // changes that are durable or being applied
 	applied uint64 // changes that are durable
@@ -51,7 +50,7 @@ type Journal struct {
 // New returns a journal on rows. keep limits the memory, in bytes, for values that are in
 // rows as well; see Set and Load.
 func New(rows Rows, keep int) *Journal {
-	return &Journal{rows: rows, keep: keep, cache: make(map[string]*entry), next: newRound()}
+	return &Journal{rows: rows, cache: newCache(keep), next: newRound()}
 }
 
 // Set sets the value of a key; nil removes the key. soon says that the key will be read
@@ -63,21 +62,13 @@ func (j *Journal) Set(key string, value []byte, soon bool) {
 	if value != nil {
 		j.values++
 	}
-	e := j.cache[key]
-	if e == nil {
-		e = &entry{key: key}
-		j.cache[key] = e
-	} else if e.stored {
-		j.stored -= len(e.value)
-	}
-	e.value, e.seq, e.soon, e.stored = value, j.written, soon, false
-	j.batch = append(j.batch, Change{key, value, e})
+	j.batch = append(j.batch, Change{key, value, j.cache.set(key, value, j.written, soon)})
 }
 
 // Get returns the value of a key, nil if there is none.
 func (j *Journal) Get(key string) (value []byte, err error) {
 	j.mu.Lock()
-	e := j.cache[key]
+	e := j.cache.entries[key]
 	if e != nil {
 		value = e.value
 	}
@@ -88,54 +79,14 @@ func (j *Journal) Get(key string) (value []byte, err error) {
 	return j.rows.Get(key)
 }
 
-// GetStored returns the value of a key in rows, nil if there is none. It does not look in
-// memory: the caller knows from Withdraw that the key is not there.
-func (j *Journal) GetStored(key string) ([]byte, error) { return j.rows.Get(key) }
-
-// ReadStored returns the values of the first of keys in rows, at least one, nil for those
-// without. There is at least one key; they ascend and have one first letter. It ends with the
-// value with which the sizes are most bytes or more. Like GetStored it does not look in memory.
-func (j *Journal) ReadStored(keys []string, most int) ([][]byte, error) {
-	rows, ok := j.rows.(KeyReader)
-	if !ok {
-		value, err := j.rows.Get(keys[0])
-		return [][]byte{value}, err
-	}
-	values, err := rows.ReadKeys(keys, most)
-	for _, value := range values {
-		most -= len(value)
-	}
-	if most > 0 { // the other keys have no values
-		values = append(values, make([][]byte, len(keys)-len(values))...)
-	}
-	return values, err
-}
-
-// Scan calls fn in ascending order for all keys in rows that begin with letter, without
-// the letter, until fn returns an error. It omits changes that have not been applied.
-func (j *Journal) Scan(letter string, fn func(key string, value []byte) error) (err error) {
-	return j.ScanFrom(letter, func(key string, value []byte) error { return fn(key[len(letter):], value) })
-}
-
-// ScanFrom is Scan for the keys that begin with the first letter of from, and are not before
-// from. fn is given whole keys.
-func (j *Journal) ScanFrom(from string, fn func(key string, value []byte) error) (err error) {
-	next := string(rune(from[0] + 1))
-	scanErr := j.rows.Scan(from, next, false, func(key string, value []byte) bool {
-		err = fn(key, value)
-		return err == nil
-	})
-	if err == nil {
-		err = scanErr
-	}
-	return err
-}
+// Stored returns the rows without the changes in memory.
+func (j *Journal) Stored() Stored { return Stored{j.rows} }
 
 // Changed reports whether key has been set after the mark since.
 func (j *Journal) Changed(key string, since uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := j.cache[key]
+	e := j.cache.entries[key]
 	return e != nil && e.seq > since
 }
 

@@ -140,7 +140,8 @@ func (j *Journal) apply(r *round) {
 	defer j.mu.Unlock()
 	if err == nil {
 		j.applied = j.taken
-		j.forgetLocked(batch)
+		j.cache.forget(batch, j.applied)
+		j.reuse(batch)
 	}
 	r.err = err
 	close(r.over)
@@ -167,4 +168,16 @@ func (j *Journal) take(r *round) (batch []Change, err error) {
 	j.batch, j.spare, j.sealedN = append(j.spare, j.batch[j.sealedN:]...), nil, 0
 	j.present, j.next = r, newRound()
 	return batch, j.err
+}
+
+// maxSpare is the largest capacity, in changes, of a batch that is reused.
+const maxSpare = 4096
+
+// reuse keeps the array of a batch that has been applied for a later one. The caller must
+// hold mu.
+func (j *Journal) reuse(batch []Change) {
+	if cap(batch) <= maxSpare {
+		clear(batch)
+		j.spare = batch[:0]
+	}
 }

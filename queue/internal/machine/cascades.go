@@ -134,7 +134,7 @@ func (s *cascades) remove(c *cascade) {
 
 // load reads the rows of cascades that were not complete.
 func (s *cascades) load() error {
-	return s.journal.Scan(rowCascade, func(key string, value []byte) error {
+	return s.journal.Stored().Scan(rowCascade, func(key string, value []byte) error {
 		c := &cascade{recorded: true}
 		if err := json.Unmarshal(value, c); err != nil || c.key() != rowCascade+key {
 			return fmt.Errorf("%w: row %q of tasks to be cancelled: %w", record.ErrCorrupt, key, err)

@@ -92,7 +92,7 @@ func (f *fingerprints) remove(t *task) {
 
 // load reads the rows. The tasks must be in memory already.
 func (f *fingerprints) load() error {
-	return f.journal.Scan(rowPoison, func(key string, _ []byte) error {
+	return f.journal.Stored().Scan(rowPoison, func(key string, _ []byte) error {
 		if len(key) != len(fingerprint{})+len(queue.ID{}) {
 			return fmt.Errorf("%w: row %q of a task that has crashed its workers", record.ErrCorrupt, key)
 		}

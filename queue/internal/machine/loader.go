@@ -214,7 +214,7 @@ func (o *loader) eachSummary(logged func(queue.ID) bool, do func(*rowSummary) er
 func (o *loader) readSummaries(logged func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
 	var head record.Head
 	batch := <-done
-	err := o.journal.Scan(rowTask, func(_ string, value []byte) error {
+	err := o.journal.Stored().Scan(rowTask, func(_ string, value []byte) error {
 		if err := head.Read(value); err != nil {
 			return err
 		}

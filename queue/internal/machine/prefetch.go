@@ -57,7 +57,7 @@ func (p *prefetch) readStarting(t *task, row *record.Row) (mark uint64, err erro
 		c, ok = p.withdraw(&t.id)
 	}
 	if !ok {
-		c.Value, err = p.journal.GetStored(taskRow(&t.id))
+		c.Value, err = p.journal.Stored().Get(taskRow(&t.id)) // no change of it is in memory
 	}
 	return c.Seq, p.rows.decode(t, c.Value, err, row)
 }

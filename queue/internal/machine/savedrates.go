@@ -59,7 +59,7 @@ func (r *savedRates) write(s *savedRate) {
 
 // load reads and removes the rows. The settings must be loaded already.
 func (r *savedRates) load() error {
-	err := r.journal.Scan(rowRate, func(rest string, value []byte) error {
+	err := r.journal.Stored().Scan(rowRate, func(rest string, value []byte) error {
 		const size = 8 + 4 // bytes
 		name, key, ok := strings.Cut(rest, "\x00")
 		if !ok || len(value) != size {

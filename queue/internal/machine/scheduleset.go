@@ -128,7 +128,7 @@ func validateSchedule(s *queue.ScheduleState, maxPayload int) error {
 
 // load reads the rows of all schedules.
 func (s *scheduleSet) load() error {
-	return s.journal.Scan(rowSchedule, func(key string, value []byte) error {
+	return s.journal.Stored().Scan(rowSchedule, func(key string, value []byte) error {
 		var is queue.ScheduleState
 		if err := json.Unmarshal(value, &is); err != nil {
 			return fmt.Errorf("the schedule %q: %w", key, err)

@@ -241,7 +241,7 @@ func (s *settingSet) load() error {
 	s.versions = uint64(s.cfg.Epoch) << versionShift
 	defer s.loaded()     // before tasks are loaded
 	var earlier []string // names whose rows have the limits of keys
-	err := s.journal.Scan(rowSettings, func(key string, value []byte) error {
+	err := s.journal.Stored().Scan(rowSettings, func(key string, value []byte) error {
 		var row settingsRow
 		err := json.Unmarshal(value, &row)
 		if err != nil {
@@ -267,7 +267,7 @@ func (s *settingSet) load() error {
 		return nil
 	})
 	if err == nil {
-		err = s.journal.Scan(rowKeyLimit, s.loadKey)
+		err = s.journal.Stored().Scan(rowKeyLimit, s.loadKey)
 	}
 	for _, name := range earlier {
 		err = errors.Join(err, s.convert(name))

@@ -141,7 +141,7 @@ func (o *TxOutcomes) Accept(ctx context.Context, now time.Time, keys []string) (
 		return nil, nil
 	}
 	since := o.journal.Durable()
-	values, err := o.journal.ReadStored(keys[:min(len(keys), txRows)], txBytes)
+	values, err := o.journal.Stored().Read(keys[:min(len(keys), txRows)], txBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (s *TxSubmissions) Keys(after string, limit int) ([]string, error) {
 // firstKeys returns up to limit keys of rows that begin with the first letter of from, and are
 // not before from, in ascending order.
 func firstKeys(j *journal.Journal, from string, limit int) (keys []string, err error) {
-	err = j.ScanFrom(from, func(key string, _ []byte) error {
+	err = j.Stored().ScanFrom(from, func(key string, _ []byte) error {
 		if keys = append(keys, key); len(keys) == limit {
 			return errEnough
 		}
@@ -89,7 +89,7 @@ func (s *TxSubmissions) Accept(
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	values, err := s.journal.ReadStored(keys[:min(len(keys), txRows)], txBytes)
+	values, err := s.journal.Stored().Read(keys[:min(len(keys), txRows)], txBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (u *uniqueNames) expire() bool {
 
 // load reads the rows of all reserved names.
 func (u *uniqueNames) load() error {
-	return u.journal.Scan(rowReserved, func(key string, value []byte) error {
+	return u.journal.Stored().Scan(rowReserved, func(key string, value []byte) error {
 		k := u.add(key)
 		if len(value) != len(k.id)+2*8 {
 			return fmt.Errorf("%w: row %q of the unique name of a forgotten task", record.ErrCorrupt, key)
