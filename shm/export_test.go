@@ -19,16 +19,16 @@ const claims = 1 << 20
 // Claim takes a lock of the region's file that represents slot n, and reports whether no
 // other process holds it. It is a lock of the same open file as the process's life lock,
 // so the kernel releases both at the same time.
-func (r *Region) Claim(n int) bool { return r.arena.Lock(claims + n) }
+func (r *Region) Claim(n int) bool { return r.arena.Locks.Lock(claims + n) }
 
 // Unclaim releases the lock that Claim has taken.
-func (r *Region) Unclaim(n int) { r.arena.Unlock(claims + n) }
+func (r *Region) Unclaim(n int) { r.arena.Locks.Unlock(claims + n) }
 
 // SlotOf returns the index of the slot of a grant.
 func SlotOf(grant uint64) int { return int(grant%(1<<slotBits)) - 1 }
 
 // Make takes the lock that a process holds while it opens a region.
-func (r *Region) Make() bool { return r.arena.Lock(-1) }
+func (r *Region) Make() bool { return r.arena.Locks.Lock(-1) }
 
 // OpenWithin is Open with another limit to its waiting.
 func OpenWithin(name string, geometry Geometry, patience time.Duration) (*Region, error) {

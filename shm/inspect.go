@@ -71,16 +71,16 @@ func inspect(name string) (info Info, err error) {
 	if err != nil {
 		return info, err
 	}
-	defer a.Close() //nolint:errcheck // it was only read
-	if info.Geometry, err = geometryOf(a.Geometry()); err != nil {
+	defer a.File.Close() //nolint:errcheck // it was only read
+	if info.Geometry, err = geometryOf(a.Geometry); err != nil {
 		return info, err
 	}
 	shape := info.Geometry.shape()
-	if n := len(a.Words()); n != shape.Words() {
+	if n := len(a.Words); n != shape.Words() {
 		return info, fmt.Errorf("%w: it has %d words for a geometry of %d", ErrMismatch, n, shape.Words())
 	}
-	p := pool.New(a.Words(), shape, host{&Region{arena: a}})
-	seen := &processes{arena: a, seen: make(map[pool.Party]Process)}
+	p := poolOf(a, shape)
+	seen := &processes{proc: a.Proc, seen: make(map[pool.Party]Process)}
 	for _, party := range p.Parties() {
 		info.Processes = append(info.Processes, seen.look(party))
 	}

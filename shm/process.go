@@ -60,7 +60,7 @@ func (p Process) Notes() (notes []string) {
 // processes looks up the processes of living participants. It looks up each of them once,
 // so that all that Inspect returns is of one time.
 type processes struct {
-	arena   *arena.Arena
+	proc    arena.Proc
 	seen    map[pool.Party]Process
 	keepers map[int][]arena.Keeper // read on first use
 }
@@ -69,7 +69,7 @@ func (p *processes) look(party pool.Party) Process {
 	process, known := p.seen[party]
 	if !known {
 		process = p.identify(party)
-		process.Stopped = p.arena.Stopped(process.PID)
+		process.Stopped = p.proc.Stopped(process.PID)
 		p.seen[party] = process
 	}
 	return process
@@ -107,11 +107,11 @@ func (known survivors) look(party pool.Party, all *processes, next survivors) Pr
 // process that registered as the participant, unless it is known to have ended.
 func (p *processes) identify(party pool.Party) Process {
 	self := Process{PID: party.PID, Name: party.Name}
-	if holds, known := p.arena.Holds(party.PID, party.Life); holds || !known {
+	if holds, known := p.proc.Holds(party.PID, party.Life); holds || !known {
 		return self
 	}
 	if p.keepers == nil {
-		p.keepers = p.arena.Keepers()
+		p.keepers = p.proc.Keepers()
 	}
 	keepers := p.keepers[party.Life]
 	other := func(k arena.Keeper) bool { return slices.Contains(k.Numbers, party.PID) }

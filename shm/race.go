@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"unsafe"
+
+	"github.com/stintgo/stint/shm/internal/arena"
 )
 
 // The race detector tracks the heap, but not mapped memory: there it sees
@@ -14,14 +16,14 @@ import (
 // for all regions of the process that map it.
 
 type raceKey struct {
-	file        [2]uint64
+	file        arena.Identity
 	limit, slot int
 }
 
 var raceOrder sync.Map //nolint:gochecknoglobals // a process has one detector
 
 func raceWord(s *Slots, slot int) unsafe.Pointer {
-	key := raceKey{s.region.arena.Identity(), s.limit, slot}
+	key := raceKey{s.region.arena.File.Identity, s.limit, slot}
 	word, _ := raceOrder.LoadOrStore(key, new(uint64))
 	return unsafe.Pointer(word.(*uint64)) //nolint:forcetypeassert // nothing else is stored
 }

@@ -153,7 +153,7 @@ func open(ctx context.Context, name string, geometry Geometry, patience time.Dur
 // join adds this process to the region. The caller must hold the file's lock for opening.
 func (r *Region) join(a *arena.Arena, shape pool.Shape) (err error) {
 	r.arena = a
-	r.pool = pool.New(a.Words(), shape, host{r})
+	r.pool = poolOf(a, shape)
 	if r.member, err = r.pool.Join(os.Getpid(), filepath.Base(os.Args[0])); err != nil {
 		return ErrFull
 	}
@@ -236,7 +236,7 @@ func (r *Region) KeepOnExec(name string) error {
 	if r.closed.Load() {
 		return ErrClosed
 	}
-	if err := r.arena.KeepOnExec(); err != nil {
+	if err := r.arena.File.KeepOnExec(); err != nil {
 		return err
 	}
 	r.member.Sign(os.Getpid(), name)
@@ -254,7 +254,7 @@ func (r *Region) File() (*os.File, error) {
 	if r.closed.Load() {
 		return nil, ErrClosed
 	}
-	return r.arena.File()
+	return r.arena.File.Dup()
 }
 
 // Close releases everything that this process holds of the region. It must be called
@@ -280,7 +280,7 @@ func (r *Region) Close() error {
 	down := r.retireLocked()
 	r.mu.Unlock()
 	down.stop() // doorbells that a caller has left
-	return r.arena.Close()
+	return r.arena.File.Close()
 }
 
 // boundLocked returns the functions that notify all schedulers and limiters of the
@@ -301,14 +301,23 @@ func (r *Region) boundLocked() (all []func()) {
 
 func (r *Region) bell() *uint64 { return r.pool.Bell(r.member.Index()) }
 
-// host implements pool.Host for a region.
-type host struct{ *Region }
-
-func (h host) Lock(lock int) bool { return h.arena.Lock(lock) }
-func (h host) Unlock(lock int)    { h.arena.Unlock(lock) }
-func (h host) Held(lock int) bool { return h.arena.Held(lock) }
-func (h host) Stopped(participant int) bool {
-	pid := h.pool.PID(participant)
-	return pid != os.Getpid() && h.arena.Stopped(pid)
+// poolOf returns the pool in the memory of an arena.
+func poolOf(a *arena.Arena, shape pool.Shape) *pool.Pool {
+	h := &host{Locks: a.Locks, proc: a.Proc}
+	h.pool = pool.New(a.Words, shape, h)
+	return h.pool
 }
-func (h host) Wake(participant int) { h.arena.Wake(h.pool.Bell(participant)) }
+
+// host is the system as the pool of an arena uses it; it implements [pool.Host].
+type host struct {
+	arena.Locks
+	proc arena.Proc
+	pool *pool.Pool
+}
+
+func (h *host) Stopped(participant int) bool {
+	pid := h.pool.PID(participant)
+	return pid != os.Getpid() && h.proc.Stopped(pid)
+}
+
+func (h *host) Wake(bell *uint64) { arena.Wake(bell) }

@@ -343,7 +343,7 @@ func (s *Slots) Usage() stint.Usage {
 	}
 	now := r.member.Usage(s.limit)
 	u.Running, u.Waiting = now.Slots, now.Waiting
-	found, all := make(survivors), &processes{arena: r.arena}
+	found, all := make(survivors), &processes{proc: r.arena.Proc}
 	for _, h := range now.Holders {
 		if h.Dead {
 			continue // it has died since

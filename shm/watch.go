@@ -241,7 +241,7 @@ func (r *Region) sleep(bell uint64, s lookResult) {
 		r.ring() // for processes that have died before
 	}
 	r.watch.asleep.Store(true)
-	r.arena.Sleep(r.bell(), bell, time.Duration(s.due-arena.Now()))
+	arena.Sleep(r.bell(), bell, time.Duration(s.due-arena.Now()))
 	r.watch.asleep.Store(false)
 }
 
@@ -250,7 +250,7 @@ func (r *Region) sleep(bell uint64, s lookResult) {
 func (r *Region) rouse() {
 	r.member.Touch()
 	if r.watch.asleep.Load() { // otherwise it sees that the bell has changed
-		r.arena.Wake(r.bell())
+		arena.Wake(r.bell())
 	}
 }
 

@@ -1,13 +1,31 @@
 // Package arena provides memory that the processes of a machine share: a file that all
 // of them map, with locks that end with their process, and a way to sleep until a word
 // changes. It does not interpret the words.
+//
+// [Open] returns an [Arena], which has the memory and three parts that stand alone: the
+// open [File], its [Locks], and [Proc], which finds the processes that use the file. The
+// rest are functions: a process has one clock, and to sleep takes only the address of a
+// word.
+//
+//   - arena.go: Arena, Layout, the errors
+//   - header.go: the header of a file, and what it says about the file's condition
+//   - open_linux.go: Open, Remove and Look
+//   - make_linux.go: allocates a file, or deletes one that does not fit
+//   - mapping_linux.go: what this process has mapped, each file once
+//   - private_linux.go: this user's directory, and the check that other users have no access
+//   - machine_linux.go: the boot ID and the time namespace
+//   - file_linux.go: File: its descriptors, and what happens to them on exec
+//   - lock_linux.go: Locks, and the lock of making
+//   - proc_linux.go: Proc: which processes have the file open or keep its locks, and which are stopped
+//   - exit_linux.go: OnExit, the notice that a process has ended
+//   - futex_linux.go: Sleep and Wake
+//   - clock_linux.go: Now
+//   - arena_other.go: all of it on other systems, where it fails
 package arena
 
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 )
 
 // Layout is the size and geometry that a file is made for. Processes with different
@@ -17,31 +35,29 @@ type Layout struct {
 	Geometry []uint64 // meaning of the words, at most geometryMax numbers
 }
 
-// Version is the version of the file's header and of the meaning of its words. It must
-// change when processes of the old version and the new one could not work together on one
-// file.
-const Version = 3
+func (l Layout) validate() error {
+	if l.Words < 1 || l.Words > wordsMax || len(l.Geometry) > geometryMax {
+		return fmt.Errorf("arena: %d words, %d numbers of geometry", l.Words, len(l.Geometry))
+	}
+	return nil
+}
 
-// The header is a page: these words, and then the geometry. A file is ready when
-// it has its magic, which is written last; while the file is made that word has another
-// value, which is written first. Magic, version and boot are at the same place in every
-// version.
-const (
-	headMagic = iota
-	headVersion
-	headWords
-	headBoot // and the word after it
-	_
-	headClock    // the time namespace of [Now]
-	headGeometry // the number of its words; they follow
+// Arena is a file of shared memory that this process has open. The methods of its parts
+// may be called from any goroutine.
+type Arena struct {
+	// Words is the memory, which begins on a page. It is the same for all arenas of the
+	// file in this process, and stays mapped until the process ends, since a goroutine that
+	// is late must not fault.
+	Words    []uint64
+	Geometry []uint64 // that the file was made for
 
-	headerWords = 512
-	headMark    = headerWords - 1 // used by [Arena.mapAgain] only
-	geometryMax = headMark - headGeometry - 1
-	wordsMax    = math.MaxInt / 16
-	magic       = 0x0a6d68732d746e73 // "snt-shm\n"
-	unfinished  = 0x0a656b616d2d7473 // "st-make\n"
-)
+	File  *File
+	Locks Locks // of File
+	Proc  Proc  // the processes that have the file open, too
+}
+
+// Identity tells files apart: it is the same for all arenas of a file.
+type Identity struct{ Device, Inode uint64 }
 
 var (
 	// ErrMismatch says that the file is of another version, was made for another
@@ -55,101 +71,7 @@ var (
 	// ErrStuck says that another process is opening the file and makes no progress.
 	ErrStuck = errors.New("a process that is opening the region makes no progress")
 
-	errBoot    = fmt.Errorf("%w: it was made by processes that see another boot id, as in another container", ErrMismatch)
-	errDamaged = fmt.Errorf("%w: its header is damaged", ErrMismatch)
-	errForeign = fmt.Errorf("%w: the file is something else, and stays as it is", ErrMismatch)
-	errBlank   = fmt.Errorf("%w: the file begins with zeros and has another size, and stays as it is", ErrMismatch)
-
 	// ErrNotOurs says that the file or its directory belongs to another user, or
 	// that other users have access to it.
 	ErrNotOurs = errors.New("the region is not safe from other users")
 )
-
-// machine identifies what processes must have in common to share a file: a run of the
-// system, and a clock, as each time namespace has its own.
-type machine struct {
-	boot  [2]uint64
-	clock uint64 // the inode of the time namespace, 0 where there are none
-}
-
-// condition is the condition of a file.
-type condition int
-
-const (
-	raw   condition = iota // never used: it is empty, or its maker has not finished
-	stale                  // made before the machine was last started, or under another boot id
-	ready
-	// blank: it begins with zeros. A power failure may leave a region like that, but
-	// many other files begin so too, such as disk images.
-	blank
-	foreign // not a region
-)
-
-// survey is what is known of a file before it is used.
-type survey struct {
-	header []uint64
-	size   int64 // of the file, in bytes
-	here   machine
-}
-
-func (s *survey) condition() condition {
-	switch word := s.header[headMagic]; {
-	case word == unfinished || s.size == 0:
-		return raw
-	case word == 0:
-		return blank
-	case word != magic:
-		return foreign
-	case [2]uint64(s.header[headBoot:]) != s.here.boot:
-		return stale
-	default:
-		return ready
-	}
-}
-
-// known returns an error if the words behind the header mean something else here.
-func (s *survey) known() error {
-	header, size, here := s.header, s.size, s.here
-	switch v, clock := header[headVersion], header[headClock]; {
-	case v != Version:
-		return fmt.Errorf("%w: it is of version %d, this program knows version %d", ErrMismatch, v, Version)
-	case clock != here.clock:
-		return fmt.Errorf("%w: it is of time namespace %d, this process is in %d, where clocks differ",
-			ErrMismatch, clock, here.clock)
-	case header[headGeometry] > geometryMax || header[headWords] > wordsMax:
-		return errDamaged
-	case size < sizeOf(int(header[headWords])):
-		return fmt.Errorf("%w: its file was truncated to %d bytes", ErrMismatch, size)
-	}
-	return nil
-}
-
-// suits returns an error if the header is unknown, or differs from what is asked for.
-func (s *survey) suits(layout Layout) error {
-	if err := s.known(); err != nil {
-		return err
-	}
-	return fits(s.header, layout)
-}
-
-// fits compares a known header with what is asked for.
-func fits(header []uint64, layout Layout) error {
-	if !slices.Equal(geometryOf(header), layout.Geometry) {
-		return fmt.Errorf("%w: it was made for another geometry", ErrMismatch)
-	}
-	if n := header[headWords]; n != uint64(layout.Words) {
-		return fmt.Errorf("%w: it has %d words, not %d", ErrMismatch, n, layout.Words)
-	}
-	return nil
-}
-
-func geometryOf(header []uint64) []uint64 { return header[headGeometry+1:][:header[headGeometry]] }
-
-func sizeOf(words int) int64 { return int64(headerWords+words) * 8 }
-
-func (l Layout) validate() error {
-	if l.Words < 1 || l.Words > wordsMax || len(l.Geometry) > geometryMax {
-		return fmt.Errorf("arena: %d words, %d numbers of geometry", l.Words, len(l.Geometry))
-	}
-	return nil
-}

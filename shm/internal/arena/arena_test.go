@@ -37,7 +37,7 @@ func open(t *testing.T, path string) *arena.Arena {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { a.Close() })
+	t.Cleanup(func() { a.File.Close() })
 	return a
 }
 
@@ -49,19 +49,19 @@ func newPath(t *testing.T) string {
 func TestB8_ArenaIsShared(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
-	if n := len(a.Words()); n != layout.Words {
+	if n := len(a.Words); n != layout.Words {
 		t.Fatalf("%d words, want %d", n, layout.Words)
 	}
-	for i, w := range b.Words() {
+	for i, w := range b.Words {
 		if w != 0 {
 			t.Fatalf("word %d of a new arena is %d", i, w)
 		}
 	}
-	a.Words()[99] = 7
-	if got := b.Words()[99]; got != 7 {
+	a.Words[99] = 7
+	if got := b.Words[99]; got != 7 {
 		t.Errorf("the other one reads %d, want 7", got)
 	}
-	if a.Identity() != b.Identity() || a.Identity() == open(t, newPath(t)).Identity() {
+	if a.File.Identity != b.File.Identity || a.File.Identity == open(t, newPath(t)).File.Identity {
 		t.Error("identities do not distinguish files")
 	}
 }
@@ -72,10 +72,10 @@ func TestB8_ArenaIsMadeOnce(t *testing.T) {
 	path := newPath(t)
 	var all sync.WaitGroup
 	for range 16 {
-		all.Go(func() { atomic.AddUint64(&open(t, path).Words()[0], 1) })
+		all.Go(func() { atomic.AddUint64(&open(t, path).Words[0], 1) })
 	}
 	all.Wait()
-	if n := open(t, path).Words()[0]; n != 16 {
+	if n := open(t, path).Words[0]; n != 16 {
 		t.Errorf("%d were counted, want 16", n)
 	}
 }
@@ -123,21 +123,21 @@ func TestB8_ArenaMismatch(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			path := newPath(t)
 			a := open(t, path)
-			if !a.Lock(63) {
+			if !a.Locks.Lock(63) {
 				t.Fatal("a free lock was refused")
 			}
-			a.Words()[0] = 7
+			a.Words[0] = 7
 			w.change(t, path)
 			_, err := tryOpen(path, w.layout)
 			if !errors.Is(err, arena.ErrMismatch) || !errors.Is(err, arena.ErrInUse) || !strings.Contains(err.Error(), w.says) {
 				t.Errorf("opened: %v, want a mismatch that names %s", err, w.says)
 			}
-			a.Unlock(63)
+			a.Locks.Unlock(63)
 			b, err := tryOpen(path, w.layout)
-			if err != nil || len(b.Words()) != w.layout.Words || b.Words()[0] != 0 {
+			if err != nil || len(b.Words) != w.layout.Words || b.Words[0] != 0 {
 				t.Fatalf("the file is not in use and was not made anew: %v", err)
 			}
-			b.Close()
+			b.File.Close()
 		})
 	}
 }
@@ -145,15 +145,15 @@ func TestB8_ArenaMismatch(t *testing.T) {
 // Memory that late goroutines have mapped stays as it is when the file is made anew.
 func TestB8_ArenaMemoryOutlivesTheFile(t *testing.T) {
 	path := newPath(t)
-	words := open(t, path).Words()
+	words := open(t, path).Words
 	words[99] = 7
 	b, err := tryOpen(path, arena.Layout{Words: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	if words[99]++; words[99] != 8 || b.Words()[0] != 0 {
-		t.Errorf("the old file has %d, want 8, the new one %d, want 0", words[99], b.Words()[0])
+	defer b.File.Close()
+	if words[99]++; words[99] != 8 || b.Words[0] != 0 {
+		t.Errorf("the old file has %d, want 8, the new one %d, want 0", words[99], b.Words[0])
 	}
 }
 
@@ -169,7 +169,7 @@ func TestB8_ArenaMakingIsExclusive(t *testing.T) {
 				if err := arena.Remove(path, 0); !errors.Is(err, arena.ErrStuck) || !strings.Contains(err.Error(), path) {
 					t.Errorf("removed while it was opened: %v", err)
 				}
-				a.Lock(int(joined.Add(1)))
+				a.Locks.Lock(int(joined.Add(1)))
 				inside.Add(-1)
 				return nil
 			})
@@ -177,7 +177,7 @@ func TestB8_ArenaMakingIsExclusive(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			t.Cleanup(func() { a.Close() })
+			t.Cleanup(func() { a.File.Close() })
 		})
 	}
 	all.Wait()
@@ -210,20 +210,20 @@ func TestB8_ArenaJoinFails(t *testing.T) {
 func TestB8_ArenaLook(t *testing.T) {
 	path := newPath(t)
 	a := open(t, path)
-	a.Words()[99] = 7
-	a.Lock(5)
+	a.Words[99] = 7
+	a.Locks.Lock(5)
 	b, err := arena.Look(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	if w := b.Words(); len(w) != 100 || w[99] != 7 || !slices.Equal(b.Geometry(), layout.Geometry) {
-		t.Errorf("it sees %d words, and %d", len(w), b.Geometry())
+	defer b.File.Close()
+	if w := b.Words; len(w) != 100 || w[99] != 7 || !slices.Equal(b.Geometry, layout.Geometry) {
+		t.Errorf("it sees %d words, and %d", len(w), b.Geometry)
 	}
-	if !b.Held(5) || b.Held(4) || b.Lock(4) {
+	if !b.Locks.Held(5) || b.Locks.Held(4) || b.Locks.Lock(4) {
 		t.Error("it does not see the locks, or takes one")
 	}
-	a.Unlock(5)
+	a.Locks.Unlock(5)
 	for says, change := range map[string]func(*testing.T, string){
 		"incomplete": poke(0, unfinished), "last started": poke(3, 0),
 	} {
@@ -249,7 +249,7 @@ func TestB8_ArenaLook(t *testing.T) {
 // boot id.
 func TestB8_ArenaOfAnotherBoot(t *testing.T) {
 	path := newPath(t)
-	open(t, path).Lock(5)
+	open(t, path).Locks.Lock(5)
 	poke(3, 1)(t, path)
 	_, err := arena.Look(path)
 	if !errors.Is(err, arena.ErrMismatch) || !strings.Contains(err.Error(), "another boot id") {
@@ -320,22 +320,22 @@ func TestB8_ArenaFullDisk(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the failed attempt has left a file: %v", err)
 	}
-	open(t, path).Words()[99] = 1
+	open(t, path).Words[99] = 1
 }
 
 func TestB8_ArenaLocks(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
 	for range 2 {
-		if !a.Lock(5) {
+		if !a.Locks.Lock(5) {
 			t.Fatal("a lock that is free, or held by this process, was refused")
 		}
 	}
-	if b.Lock(5) || !b.Held(5) || a.Held(5) || b.Held(4) || b.Held(6) {
+	if b.Locks.Lock(5) || !b.Locks.Held(5) || a.Locks.Held(5) || b.Locks.Held(4) || b.Locks.Held(6) {
 		t.Error("the lock is not held by this process")
 	}
-	a.Unlock(5)
-	if b.Held(5) || !b.Lock(5) {
+	a.Locks.Unlock(5)
+	if b.Locks.Held(5) || !b.Locks.Lock(5) {
 		t.Error("the lock was not released")
 	}
 }
@@ -345,18 +345,18 @@ func TestB8_ArenaLocks(t *testing.T) {
 func TestB8_ArenaSleep(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
-	bell := &a.Words()[3]
-	a.Sleep(bell, 1, time.Hour)
-	a.Sleep(bell, 0, time.Millisecond)
+	bell := &a.Words[3]
+	arena.Sleep(bell, 1, time.Hour)
+	arena.Sleep(bell, 0, time.Millisecond)
 	woken := make(chan struct{})
 	go func() {
 		defer close(woken)
 		for atomic.LoadUint64(bell) == 0 {
-			a.Sleep(bell, 0, time.Hour)
+			arena.Sleep(bell, 0, time.Hour)
 		}
 	}()
-	atomic.StoreUint64(&b.Words()[3], 1)
-	b.Wake(&b.Words()[3])
+	atomic.StoreUint64(&b.Words[3], 1)
+	arena.Wake(&b.Words[3])
 	<-woken
 }
 

@@ -16,10 +16,10 @@ import (
 func TestB8_ArenaClosedDescriptorIsReused(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
-	if !b.Lock(5) {
+	if !b.Locks.Lock(5) {
 		t.Fatal("a free lock was refused")
 	}
-	if err := a.Close(); err != nil {
+	if err := a.File.Close(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -30,13 +30,13 @@ func TestB8_ArenaClosedDescriptorIsReused(t *testing.T) {
 		}
 		defer other.Close()
 	}
-	if !a.Held(5) {
+	if !a.Locks.Held(5) {
 		t.Error("a lock that is held was free in another file")
 	}
-	if a.Lock(6) {
+	if a.Locks.Lock(6) {
 		t.Error("a lock was taken in another file")
 	}
-	if err := a.KeepOnExec(); err == nil {
+	if err := a.File.KeepOnExec(); err == nil {
 		t.Error("another file was kept on exec")
 	}
 }
@@ -66,9 +66,9 @@ func TestB8_ArenaKeepsDescriptorZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.Close(0)
-	err = a.KeepOnExec()
+	err = a.File.KeepOnExec()
 	_, kept := unix.FcntlInt(0, unix.F_GETFD, 0)
-	closed := a.Close()
+	closed := a.File.Close()
 	_, left := unix.FcntlInt(0, unix.F_GETFD, 0)
 	if err := unix.Dup3(stdin, 0, 0); err != nil {
 		t.Fatal(err)

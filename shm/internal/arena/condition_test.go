@@ -63,9 +63,9 @@ func TestB8_ArenaIsMadeAnew(t *testing.T) {
 	for name, at := range map[string]int64{"no header": 0, "another boot": 3} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
-			open(t, path).Words()[0] = 7
+			open(t, path).Words[0] = 7
 			poke(at, 0)(t, path)
-			if w := open(t, path).Words()[0]; w != 0 {
+			if w := open(t, path).Words[0]; w != 0 {
 				t.Errorf("word 0 is %d, want 0", w)
 			}
 		})

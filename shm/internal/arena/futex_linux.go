@@ -16,14 +16,14 @@ const (
 
 // Sleep returns when the word is woken, when d is over, or at once if the low
 // half of the word differs from that of seen. It may also return spuriously.
-func (a *Arena) Sleep(at *uint64, seen uint64, d time.Duration) {
+func Sleep(at *uint64, seen uint64, d time.Duration) {
 	timeout := unix.NsecToTimespec(max(int64(d), 0))
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, low(at), futexWait, uintptr(uint32(seen)),
 		uintptr(unsafe.Pointer(&timeout)), 0, 0)
 }
 
 // Wake wakes all that sleep until the word changes.
-func (a *Arena) Wake(at *uint64) {
+func Wake(at *uint64) {
 	const all = 1<<31 - 1
 	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, low(at), futexWake, all, 0, 0, 0)
 }

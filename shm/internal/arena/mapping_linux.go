@@ -20,74 +20,73 @@ import (
 //
 // A mapping is made from an open file of its own, which never has locks. The kernel
 // keeps that open file, and its locks, for as long as the mapping exists: if it were the
-// one of an arena, [Arena.Close] would not release the arena's locks.
-var mappings struct { //nolint:gochecknoglobals // a process has one address space
+// one of an arena, [File.Close] would not release the arena's locks.
+type mappings struct {
 	mu  sync.Mutex
-	all map[[2]uint64][]uint64
+	all map[Identity][]uint64
 }
 
-// unclosed are the arenas that are open. What their locks protect may be in use longer
-// than the arenas are referenced, as a slot that is held for as long as the process runs:
-// so the garbage collector must not close their files.
-var unclosed sync.Map //nolint:gochecknoglobals // as above
+var mapped mappings //nolint:gochecknoglobals // a process has one address space
 
-// mapAgain maps a file that is ready, or finds its mapping. The caller must hold the lock
-// of making.
-func (a *Arena) mapAgain(layout Layout) error {
-	mappings.mu.Lock()
-	mem := mappings.all[a.id]
-	mappings.mu.Unlock()
+// find returns the memory of a file that is ready, and maps the file if necessary. The
+// caller must hold the lock of making.
+func (m *mappings) find(f *File, layout Layout) ([]uint64, error) {
+	m.mu.Lock()
+	mem := m.all[f.Identity]
+	m.mu.Unlock()
 	// Another process may have made the file anew in place, and longer.
-	if n := headerWords + layout.Words; len(mem) >= n && a.shows(mem) {
-		a.mem = mem[:n:n]
-		return nil
+	if n := headerWords + layout.Words; len(mem) >= n && shows(mem, f) {
+		return mem[:n:n], nil
 	}
-	return a.mmap(layout)
+	return m.add(f, layout)
 }
 
 // shows reports whether a mapping is of this file.
-func (a *Arena) shows(mem []uint64) bool {
+func shows(mem []uint64, f *File) bool {
 	mark := rand.Uint64()
-	_, err := a.file.WriteAt(binary.NativeEndian.AppendUint64(nil, mark), headMark*8)
+	_, err := f.file.WriteAt(binary.NativeEndian.AppendUint64(nil, mark), headMark*8)
 	return err == nil && atomic.LoadUint64(&mem[headMark]) == mark
 }
 
-// mmap maps the file, for all arenas of it from now on. The caller must hold the lock of
+// add maps a file, for all arenas of it from now on. The caller must hold the lock of
 // making.
-func (a *Arena) mmap(layout Layout) error {
-	lockless, err := open(a.path, os.O_RDWR)
-	if errors.Is(err, os.ErrNotExist) || err == nil && lockless.id != a.id {
+func (m *mappings) add(f *File, layout Layout) ([]uint64, error) {
+	mem, err := mmap(f, sizeOf(layout.Words))
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil {
+		m.all = make(map[Identity][]uint64)
+	}
+	m.all[f.Identity] = mem
+	return mem, nil
+}
+
+// mmap maps a file by another open file, without locks.
+func mmap(f *File, size int64) ([]uint64, error) {
+	lockless, err := openFile(f.path, os.O_RDWR)
+	if errors.Is(err, os.ErrNotExist) || err == nil && lockless.Identity != f.Identity {
 		err = errReplaced
 	}
 	if lockless != nil {
 		defer lockless.Close() //nolint:errcheck // it was not written
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var mem []byte
 	err = lockless.control(func(fd int) (err error) {
-		mem, err = unix.Mmap(fd, 0, int(sizeOf(layout.Words)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		mem, err = unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		return err
 	})
 	if err != nil {
-		return os.NewSyscallError("mmap", err)
+		return nil, os.NewSyscallError("mmap", err)
 	}
-	a.mem = unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), len(mem)/8)
-	mappings.mu.Lock()
-	defer mappings.mu.Unlock()
-	if mappings.all == nil {
-		mappings.all = make(map[[2]uint64][]uint64)
-	}
-	mappings.all[a.id] = a.mem
-	return nil
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), len(mem)/8), nil
 }
 
 func bytesOf(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
 }
-
-// Words returns the memory, which begins on a page. It is the same for all arenas of the
-// file in this process, and stays mapped until the process ends, since a goroutine that
-// is late must not fault.
-func (a *Arena) Words() []uint64 { return a.mem[headerWords:] }

@@ -30,18 +30,18 @@ func TestB8_ArenaIsMappedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Words()[99] = i
-		if err := a.Close(); err != nil {
+		a.Words[99] = i
+		if err := a.File.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := first.Words()[99]; got != i {
+		if got := first.Words[99]; got != i {
 			t.Fatalf("the first one reads %d, want %d", got, i)
 		}
 	}
 	if n := mapped(t, path); n != 1 {
 		t.Errorf("the file is mapped %d times, want 1", n)
 	}
-	if n := len(first.Words()); n != layout.Words || cap(first.Words()) != n {
+	if n := len(first.Words); n != layout.Words || cap(first.Words) != n {
 		t.Errorf("%d words, want %d", n, layout.Words)
 	}
 }
@@ -50,22 +50,22 @@ func TestB8_ArenaIsMappedOnce(t *testing.T) {
 func TestB8_ArenaCloseReleasesItsLocks(t *testing.T) {
 	path := newPath(t)
 	a, b := open(t, path), open(t, path)
-	if !a.Lock(5) || !b.Held(5) {
+	if !a.Locks.Lock(5) || !b.Locks.Held(5) {
 		t.Fatal("a free lock was not taken")
 	}
-	if err := open(t, path).Close(); err != nil {
+	if err := open(t, path).File.Close(); err != nil {
 		t.Error(err)
 	}
-	if !b.Held(5) {
+	if !b.Locks.Held(5) {
 		t.Error("the lock was released with another arena")
 	}
-	if err := a.Close(); err != nil {
+	if err := a.File.Close(); err != nil {
 		t.Error(err)
 	}
-	if b.Held(5) {
+	if b.Locks.Held(5) {
 		t.Error("a closed arena still holds its lock")
 	}
-	a.Words()[99]++ // a late access, which must not fault
+	a.Words[99]++ // a late access, which must not fault
 }
 
 // A lock stays held if the arena is no longer referenced.
@@ -74,14 +74,14 @@ func TestB8_ArenaIsNotGarbageCollected(t *testing.T) {
 	b := open(t, path)
 	func() {
 		a, err := tryOpen(path, layout)
-		if err != nil || !a.Lock(5) {
+		if err != nil || !a.Locks.Lock(5) {
 			t.Fatalf("a free lock was not taken: %v", err)
 		}
 	}()
 	for range 5 {
 		runtime.GC()
 	}
-	if !b.Held(5) {
+	if !b.Locks.Held(5) {
 		t.Error("the garbage collector has released the lock")
 	}
 }
@@ -101,9 +101,9 @@ func TestB8_ArenaFileGrows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer a.Close()
-		if a.Words()[9999]++; len(a.Words()) != longer.Words {
-			t.Errorf("%d words, want %d", len(a.Words()), longer.Words)
+		defer a.File.Close()
+		if a.Words[9999]++; len(a.Words) != longer.Words {
+			t.Errorf("%d words, want %d", len(a.Words), longer.Words)
 		}
 	}
 	if n := mapped(t, path); n != 2 {
@@ -116,8 +116,8 @@ func TestB8_ArenaSameInodeNumber(t *testing.T) {
 	one, path := open(t, newPath(t)), newPath(t)
 	other := open(t, path)
 	arena.Mistake(one, other)
-	open(t, path).Words()[99] = 7
-	if one.Words()[99] != 0 || other.Words()[99] != 7 {
-		t.Errorf("one file has %d and the other %d, want 0 and 7", one.Words()[99], other.Words()[99])
+	open(t, path).Words[99] = 7
+	if one.Words[99] != 0 || other.Words[99] != 7 {
+		t.Errorf("one file has %d and the other %d, want 0 and 7", one.Words[99], other.Words[99])
 	}
 }

@@ -54,10 +54,10 @@ func (w *world) Stopped(i int) bool {
 	return stopped
 }
 
-func (w *world) Wake(i int) {
+func (w *world) Wake(bell *uint64) {
 	w.callsKernel(w.running)
 	for _, a := range w.actors {
-		if a.asleep && a.process.member.index == i {
+		if a.asleep && w.pool.Bell(a.process.member.index) == bell {
 			a.asleep = false
 		}
 	}

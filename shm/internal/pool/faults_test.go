@@ -95,7 +95,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"a bell is woken before it changes", "pool.go",
-		"p.entry(i, entryBell).increment()\n\tp.host.Wake(i)", "p.host.Wake(i)\n\tp.entry(i, entryBell).increment()",
+		"\tbell.increment()\n\tp.host.Wake((*uint64)(bell))", "\tp.host.Wake((*uint64)(bell))\n\tbell.increment()",
 	},
 	{
 		"examine reads the lock before the state", "repair.go",

@@ -13,7 +13,7 @@ func (asleep) Lock(int) bool    { return true }
 func (asleep) Unlock(int)       {}
 func (asleep) Held(int) bool    { return true }
 func (asleep) Stopped(int) bool { return false }
-func (asleep) Wake(int)         {}
+func (asleep) Wake(*uint64)     {}
 
 // two returns two participants of a pool with one slot.
 func two() (one, other *Member) {

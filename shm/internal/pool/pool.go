@@ -94,8 +94,8 @@ type Host interface {
 	// Stopped reports whether a participant's process is stopped by a signal. It reports
 	// false if the host cannot determine that.
 	Stopped(participant int) bool
-	// Wake wakes the threads that sleep until a participant's bell changes.
-	Wake(participant int)
+	// Wake wakes the threads that sleep until a bell changes: see [Pool.Bell].
+	Wake(bell *uint64)
 }
 
 // A participant holds its life lock as long as it lives; nothing else determines whether
@@ -168,8 +168,9 @@ func (p *Pool) Bell(i int) *uint64 { return (*uint64)(p.entry(i, entryBell)) }
 
 // ring wakes participant i, or keeps it from falling asleep.
 func (p *Pool) ring(i int) {
-	p.entry(i, entryBell).increment()
-	p.host.Wake(i)
+	bell := p.entry(i, entryBell)
+	bell.increment()
+	p.host.Wake((*uint64)(bell))
 }
 
 func (l *limit) want(i int) *word { return (*word)(&l.wants[i*lineWords]) }

@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,11 +19,14 @@ type Keeper struct {
 	Numbers []int  // its PID in each namespace that it is in, the outermost first
 }
 
-// Holds reports whether an open file of the process pid has a lock of a's file. known is
+// Proc reads in /proc which processes have a file open, and with which of its locks.
+type Proc struct{ id Identity } // of the file
+
+// Holds reports whether an open file of the process pid has a lock of the file. known is
 // false if the process exists and this one is not permitted to inspect its files. See
 // proc_pid_fdinfo(5).
-func (a *Arena) Holds(pid, lock int) (holds, known bool) {
-	locks, err := a.locksIn(procDir(pid))
+func (p Proc) Holds(pid, lock int) (holds, known bool) {
+	locks, err := p.locksIn(procDir(pid))
 	return slices.Contains(locks, lock), err == nil || !os.IsPermission(err)
 }
 
@@ -30,14 +34,14 @@ func (a *Arena) Holds(pid, lock int) (holds, known bool) {
 // counts as a process.
 func Ended(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
-// Keepers returns, for each lock of a's file, the processes that have an open file with
+// Keepers returns, for each lock of the file, the processes that have an open file with
 // that lock: only those that this process may inspect, sorted by PID. It reads the
 // descriptors of all processes.
-func (a *Arena) Keepers() map[int][]Keeper {
+func (p Proc) Keepers() map[int][]Keeper {
 	keepers := make(map[int][]Keeper)
 	for _, pid := range processes() {
 		dir := procDir(pid)
-		locks, err := a.locksIn(dir)
+		locks, err := p.locksIn(dir)
 		if err != nil || len(locks) == 0 {
 			continue
 		}
@@ -47,6 +51,20 @@ func (a *Arena) Keepers() map[int][]Keeper {
 		}
 	}
 	return keepers
+}
+
+// Stopped reports whether the process with this PID is stopped, by a signal or a
+// debugger, and has the file open: the PID may be of another namespace, or reused.
+// See proc_pid_stat(5).
+func (p Proc) Stopped(pid int) bool {
+	dir := procDir(pid)
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return false
+	}
+	behind := stat[bytes.LastIndexByte(stat, ')')+1:] // the name may contain parentheses
+	state := bytes.TrimLeft(behind, " ")
+	return len(state) > 0 && (state[0] == 'T' || state[0] == 't') && p.openIn(dir)
 }
 
 // SeesAll reports whether this process is in the initial PID namespace, and so sees the
@@ -76,15 +94,15 @@ func processes() (pids []int) {
 	return pids
 }
 
-// locksIn returns the locks of a's file that the open files of a process have, each once.
+// locksIn returns the locks of the file that the open files of a process have, each once.
 // It does not touch other files: that could block on a network server that is gone.
-func (a *Arena) locksIn(dir string) (locks []int, err error) {
+func (p Proc) locksIn(dir string) (locks []int, err error) {
 	fds, err := os.ReadDir(filepath.Join(dir, "fd"))
 	for _, fd := range fds {
 		info, _ := os.ReadFile(filepath.Join(dir, "fdinfo", fd.Name())) // it may be closed by now
 		for line := range strings.Lines(string(info)) {
 			lock, inode, ok := parseLock(line)
-			if ok && inode == a.id[1] && !slices.Contains(locks, lock) && a.isAt(filepath.Join(dir, "fd", fd.Name())) {
+			if ok && inode == p.id.Inode && !slices.Contains(locks, lock) && p.isAt(filepath.Join(dir, "fd", fd.Name())) {
 				locks = append(locks, lock)
 			}
 		}
@@ -92,11 +110,21 @@ func (a *Arena) locksIn(dir string) (locks []int, err error) {
 	return locks, err
 }
 
-// isAt reports whether a's file is at path.
-func (a *Arena) isAt(path string) bool {
+// isAt reports whether the file is at path.
+func (p Proc) isAt(path string) bool {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
-	return err == nil && [2]uint64{uint64(st.Dev), st.Ino} == a.id //nolint:unconvert // Dev has another size elsewhere
+	return err == nil && identityOf(&st) == p.id
+}
+
+// openIn reports whether the process with this directory in /proc has the file open.
+func (p Proc) openIn(dir string) bool {
+	dir = filepath.Join(dir, "fd")
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(all, func(fd os.DirEntry) bool { return p.isAt(filepath.Join(dir, fd.Name())) })
 }
 
 // parseLock reads a line of fdinfo such as
