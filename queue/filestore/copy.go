@@ -51,9 +51,9 @@ func (r *rows) copyTo(dir string) error {
 		return err
 	}
 	// Another disk may be full or fail without harm to the store.
-	r.guard.spare(dir)
-	defer r.guard.spare("")
-	return r.guard.run(func() error { return r.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
+	r.failStop.exempt(dir)
+	defer r.failStop.exempt("")
+	return r.failStop.run(func() error { return r.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
 }
 
 // isInside reports whether a path is below a directory, however the two are written. It

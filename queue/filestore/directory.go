@@ -16,7 +16,7 @@ import (
 
 // openRows opens a directory exclusively. It takes the lock first, and keeps it longest.
 func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) (*rows, error) {
-	r := &rows{dir: dir, fs: files, cfg: cfg, guard: newGuard(files)}
+	r := &rows{dir: dir, fs: files, cfg: cfg, failStop: newFailStop(files)}
 	err := makeDir(files, dir)
 	if err == nil {
 		err = checkOwner(files, dir)
@@ -40,7 +40,7 @@ func openRows(dir string, cfg Config, files vfs.FS, tune func(*pebble.Options)) 
 // open opens the files of a directory that is locked.
 func (r *rows) open(tune func(*pebble.Options)) (err error) {
 	r.db, err = r.openDatabase(tune)
-	switch failed := r.guard.state(); {
+	switch failed := r.failStop.state(); {
 	case failed != nil:
 		return failed
 	case errors.Is(err, fs.ErrPermission):
@@ -141,12 +141,12 @@ func syncDir(files vfs.FS, dir string) error {
 // of the log.
 func (r *rows) openDatabase(tune func(*pebble.Options)) (*pebble.DB, error) {
 	open := func() (*pebble.DB, error) {
-		o := options(r.fs, r.guard, r.cfg.Logger)
+		o := options(r.fs, r.failStop, r.cfg.Logger)
 		tune(o)
 		return pebble.Open(r.dir, o)
 	}
-	opened := make(chan *pebble.DB, 1) // buffered, for a guard that has given up
-	err := r.guard.run(func() error {
+	opened := make(chan *pebble.DB, 1) // buffered, because run may return first
+	err := r.failStop.run(func() error {
 		found, err := pebble.Peek(r.dir, r.fs)
 		if err != nil {
 			return err

@@ -145,7 +145,7 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 		_ = r.Close() // Close fails for the same reason
 		return nil, fmt.Errorf("%w: open the store in %s: %w", queue.ErrUnavailable, dir, ifDamaged(err))
 	}
-	r.guard.patient(true)
+	r.failStop.setWaits(true)
 	return &Store{m, r}, nil
 }
 
@@ -154,6 +154,6 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 // the directory. Then the rest of the database stays in memory, and the directory may be
 // opened again, also by this process.
 func (s *Store) Close() error {
-	s.rows.guard.patient(false)
+	s.rows.failStop.setWaits(false)
 	return s.Machine.Close()
 }

@@ -59,7 +59,7 @@ func (f *logFile) SyncData() error {
 }
 
 // fill writes zeros behind the content. An error of it is ignored, and does not go
-// through the guard: then the log grows with its content, which meets the full disk
+// through failStop: then the log grows with its content, which meets the full disk
 // itself. Space is reserved first, so that a full disk is left as it is.
 func (f *logFile) fill() {
 	end := (f.at + f.ahead) &^ (pageSize - 1)

@@ -25,7 +25,7 @@ const (
 // may be repeated, and continues where it was.
 type interceptor func(op, path string, run func() error) error
 
-// opFS passes every operation that changes files through one function: the guard, or the
+// opFS passes every operation that changes files through one function: failStop.do, or the
 // faults and crashes of tests. Reads, and closing a file, which writes nothing, are not
 // passed through it.
 type opFS struct {

@@ -12,11 +12,11 @@ import (
 
 // options returns the options of the database. Its memory is CacheSize and, under load,
 // five times MemTableSize.
-func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
+func options(fs vfs.FS, f *failStop, log *slog.Logger) *pebble.Options {
 	return &pebble.Options{
-		FS:                 &opFS{lockedFS{fs}, g.do, logAhead},
+		FS:                 &opFS{lockedFS{fs}, f.do, logAhead},
 		FormatMajorVersion: pebble.FormatNewest,
-		LoggerAndTracer:    logger{g, log},
+		LoggerAndTracer:    logger{f, log},
 		EventListener:      listener(log),
 
 		MemTableSize:                32 << 20,
@@ -42,8 +42,8 @@ func options(fs vfs.FS, g *guard, log *slog.Logger) *pebble.Options {
 
 // logger logs Pebble's errors, and discards its other messages.
 type logger struct {
-	guard *guard
-	log   *slog.Logger
+	failStop *failStop
+	log      *slog.Logger
 }
 
 var _ pebble.LoggerAndTracer = logger{}
@@ -59,7 +59,7 @@ func (l logger) Errorf(format string, args ...any) {
 // Fatalf is as [pebble.Logger] says, but the process continues without the database. It
 // never returns, because Pebble would continue too.
 func (l logger) Fatalf(format string, args ...any) {
-	l.guard.fail(fmt.Errorf("the database gave up: %s", firstLine(fmt.Sprintf(format, args...))))
+	l.failStop.fail(fmt.Errorf("the database gave up: %s", firstLine(fmt.Sprintf(format, args...))))
 	select {}
 }
 

@@ -34,13 +34,13 @@ const format = 1
 // rows are the rows of a machine, in a database.
 type rows struct {
 	// Immutable.
-	dir   string
-	fs    vfs.FS // without the guard
-	cfg   Config
-	guard *guard
-	lock  io.Closer
-	db    *pebble.DB // nil if it could not be opened
-	epoch uint32
+	dir      string
+	fs       vfs.FS // without failStop
+	cfg      Config
+	failStop *failStop
+	lock     io.Closer
+	db       *pebble.DB // nil if it could not be opened
+	epoch    uint32
 
 	leaseLog *leaseLog // nil until the directory is open
 	tail     *tail     // owned by Apply, or by the syncer if there is one
@@ -85,10 +85,10 @@ func must(err error) {
 }
 
 // commit returns when a batch is synced, or never can be. In the second case the database
-// is left as it is, blocked in the guard.
+// is left as it is, blocked in failStop.
 func (r *rows) commit(b *pebble.Batch) error {
-	defer r.stall.Watch(r.guard.state)()
-	return r.guard.run(func() error { return errors.Join(b.Commit(pebble.Sync), b.Close()) })
+	defer r.stall.Watch(r.failStop.state)()
+	return r.failStop.run(func() error { return errors.Join(b.Commit(pebble.Sync), b.Close()) })
 }
 
 // Get is as [machine.Rows] says.
@@ -142,7 +142,7 @@ func keep(value []byte) []byte { return append(make([]byte, 0, len(value)), valu
 
 // room returns why no tasks can be accepted; nil if they can.
 func (r *rows) room() error {
-	if err := r.guard.state(); err != nil {
+	if err := r.failStop.state(); err != nil {
 		return fmt.Errorf("%s: %w", r.dir, err)
 	}
 	usage, err := r.fs.GetDiskUsage(r.dir)
@@ -157,7 +157,7 @@ func (r *rows) room() error {
 }
 
 // Close is as [machine.Rows] says, and may be called again. If the database cannot be
-// closed, it is left behind in the guard, and the directory is free nevertheless.
+// closed, it is left behind in failStop, and the directory is free nevertheless.
 func (r *rows) Close() error {
 	r.closing.Lock()
 	defer r.closing.Unlock()
@@ -180,8 +180,8 @@ func (r *rows) Close() error {
 
 func (r *rows) closeDatabase() (err error) {
 	if r.db != nil {
-		err = r.guard.run(r.db.Close)
+		err = r.failStop.run(r.db.Close)
 	}
-	r.guard.retire(cmp.Or(err, queue.ErrClosed))
+	r.failStop.retire(cmp.Or(err, queue.ErrClosed))
 	return err
 }

@@ -29,8 +29,8 @@ func newSyncer(r *rows) *syncer {
 
 // write writes a batch without a sync.
 func (s *syncer) write(b *pebble.Batch, number uint64) error {
-	defer s.rows.stall.Watch(s.rows.guard.state)()
-	err := s.rows.guard.run(func() error { return errors.Join(b.Commit(pebble.NoSync), b.Close()) })
+	defer s.rows.stall.Watch(s.rows.failStop.state)()
+	err := s.rows.failStop.run(func() error { return errors.Join(b.Commit(pebble.NoSync), b.Close()) })
 	if err != nil {
 		return err
 	}
@@ -67,10 +67,10 @@ func (s *syncer) sync() {
 	s.mu.Unlock()
 	// Writes of later batches succeed on a full disk, since the database keeps them in memory.
 	// They must not go on for long: a crash would undo all of them.
-	defer s.rows.stall.Watch(s.rows.guard.state)()
-	err := s.rows.guard.run(func() error { return s.rows.db.LogData(nil, pebble.Sync) })
+	defer s.rows.stall.Watch(s.rows.failStop.state)()
+	err := s.rows.failStop.run(func() error { return s.rows.db.LogData(nil, pebble.Sync) })
 	if err != nil {
-		// The guard keeps the error, so the next call fails with it.
+		// failStop keeps the error, so the next call fails with it.
 		s.rows.cfg.Logger.Error("what was accepted lately cannot be synced", slog.Any("error", err))
 		return
 	}
