@@ -39,9 +39,10 @@ type Config struct {
 	// Grace is how long a Run that is stopping waits for its handlers before it ends
 	// their contexts; 0 means 30 s.
 	Grace time.Duration
-	// Linger is how long Run waits after that for the handlers to return, so that they
-	// can end what they have begun, such as child processes; 0 means Grace.
-	Linger time.Duration
+	// WaitDelay is how long Run waits for the handlers to return after it has ended their
+	// contexts, as the field of this name in [os/exec.Cmd] does: they may have child
+	// processes to end. 0 means Grace.
+	WaitDelay time.Duration
 	// OnEvent is called with every change of a task's state, and OnDead with every dead
 	// letter, of the queues that this process runs, also of changes by other processes.
 	// An event is delivered at most once: none is delivered while Run does not run or
@@ -50,7 +51,7 @@ type Config struct {
 	// the other, and delay no task. With a hook, Run claims nothing until the store has
 	// confirmed that it sends events, or for one Lease at most. At its end Run delivers
 	// the last outcomes: after Grace it ends the contexts of hooks and logs what was not
-	// delivered, and after Linger it returns an error if a call of a hook has not
+	// delivered, and after WaitDelay it returns an error if a call of a hook has not
 	// returned. A panic of a hook is logged, and so is runtime.Goexit.
 	OnEvent func(context.Context, Event)
 	OnDead  func(context.Context, Task)
@@ -79,8 +80,8 @@ func (c Config) withDefaults() Config {
 	if c.Grace == 0 {
 		c.Grace = 30 * time.Second
 	}
-	if c.Linger == 0 {
-		c.Linger = c.Grace
+	if c.WaitDelay == 0 {
+		c.WaitDelay = c.Grace
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -100,9 +101,9 @@ const workerMost = MaxName - 10
 func (c Config) validate() error {
 	var errs []error
 	const least = time.Millisecond
-	if c.Lease != 0 && c.Lease < least || c.Poll != 0 && c.Poll < least || min(c.Grace, c.Linger) < 0 {
-		errs = append(errs, fmt.Errorf("%w: Lease is %s, Poll %s, Grace %s and Linger %s; they are 0 for the default, "+
-			"or 1 ms and more", ErrInvalid, c.Lease, c.Poll, c.Grace, c.Linger))
+	if c.Lease != 0 && c.Lease < least || c.Poll != 0 && c.Poll < least || min(c.Grace, c.WaitDelay) < 0 {
+		errs = append(errs, fmt.Errorf("%w: Lease is %s, Poll %s, Grace %s and WaitDelay %s; they are 0 for the default, "+
+			"or 1 ms and more", ErrInvalid, c.Lease, c.Poll, c.Grace, c.WaitDelay))
 	}
 	if strings.ContainsFunc(c.Worker, unicode.IsControl) || !utf8.ValidString(c.Worker) {
 		errs = append(errs, fmt.Errorf("%w: Worker %q has control characters, or is not UTF-8", ErrInvalid, c.Worker))

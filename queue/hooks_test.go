@@ -179,7 +179,7 @@ func TestC5_HookThatDoesNotEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 1, queue.Config{
-					Grace: 20 * time.Second, Linger: 10 * time.Second,
+					Grace: 20 * time.Second, WaitDelay: 10 * time.Second,
 					OnEvent: func(context.Context, queue.Event) { time.Sleep(time.Hour) },
 				})
 				r.start()

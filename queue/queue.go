@@ -34,7 +34,7 @@ func New(store Store, cfg Config) *Queue {
 		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.New(), wall: wall,
 		handlers: handlers{byKind: make(map[string]Handler)}, runs: runs{byName: make(map[string]chan<- struct{})},
 		followers: followers{store: store, pause: cfg.Poll},
-		shutdown:  shutdown{grace: cfg.Grace, linger: cfg.Linger, halted: make(chan struct{})},
+		shutdown:  shutdown{grace: cfg.Grace, waitDelay: cfg.WaitDelay, halted: make(chan struct{})},
 		soon:      make(earliest, 1),
 	}
 	q.schedules = schedules{store: store, clock: q.clock, ids: &q.ids, changed: make(chan struct{}, 1)}

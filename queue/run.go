@@ -18,7 +18,7 @@ import (
 //
 // When ctx ends, Run claims nothing more and waits for the handlers. After [Config.Grace]
 // it ends the contexts of those that still run with [ErrStopping], and releases their
-// tasks; such an attempt does not count as failed. After [Config.Linger] Run returns an
+// tasks; such an attempt does not count as failed. After [Config.WaitDelay] Run returns an
 // error that names the tasks whose handlers have not returned; they run again elsewhere
 // when their leases expire. Otherwise Run returns the cause of the end of ctx, when the
 // store has accepted all outcomes, or has refused them for the length of a lease, and the
@@ -98,7 +98,7 @@ func (q *Queue) Halt() { q.shutdown.halt() }
 // shutdown is how the Runs of a queue stop: how long they wait for functions, and whether
 // Halt has been called.
 type shutdown struct {
-	grace, linger time.Duration
+	grace, waitDelay time.Duration
 
 	once   sync.Once
 	halted chan struct{} // closed when Run must return at once
@@ -116,7 +116,7 @@ func (s *shutdown) haltUntil(ctx context.Context, end context.CancelCauseFunc) {
 }
 
 // end waits for the handlers, for Grace, and then ends their contexts and waits for
-// Linger.
+// WaitDelay.
 func (s *session) end(stop context.CancelCauseFunc) error {
 	if s.q.shutdown.wait(&s.working, stop) {
 		return nil
@@ -132,7 +132,7 @@ func (s *shutdown) wait(atWork *sync.WaitGroup, stop func(error)) bool {
 		atWork.Wait()
 		close(ended)
 	}()
-	for _, wait := range []time.Duration{s.grace, s.linger} {
+	for _, wait := range []time.Duration{s.grace, s.waitDelay} {
 		select {
 		case <-ended:
 			return true

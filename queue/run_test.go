@@ -524,7 +524,7 @@ func TestC5_ClosedSchedulerIsNotAFailure(t *testing.T) {
 
 func TestC5_HandlersThatDoNotEndAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 1, queue.Config{Grace: time.Second, Linger: time.Minute})
+		r := newRig(t, 1, queue.Config{Grace: time.Second, WaitDelay: time.Minute})
 		release := make(chan struct{})
 		queue.Kind[any]("stubborn").Handle(r.Queue, func(context.Context, *queue.Job[any]) error {
 			<-release

@@ -61,7 +61,7 @@ func TestC5_OutcomesThatNobodyTakes(t *testing.T) {
 // settled when Run returns, and the store may be closed.
 func TestC5_OutcomesBesideAHandlerThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, store := newFaultyRig(t, queue.Config{Grace: time.Minute, Linger: time.Second})
+		r, store := newFaultyRig(t, queue.Config{Grace: time.Minute, WaitDelay: time.Second})
 		store.settle = func(context.Context) error { time.Sleep(2 * time.Second); return nil }
 		release := make(chan struct{})
 		r.Handle("obeys", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return ctx.Err() })

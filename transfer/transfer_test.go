@@ -56,7 +56,7 @@ func newRig(t *testing.T, cfg transfer.Config) *rig {
 // stopped the present one.
 func (r *rig) restart() {
 	r.queue = queue.New(r.store, queue.Config{
-		Retry: quick, Poll: 10 * time.Millisecond, Grace: time.Millisecond, Linger: time.Minute,
+		Retry: quick, Poll: 10 * time.Millisecond, Grace: time.Millisecond, WaitDelay: time.Minute,
 		OnEvent: func(context.Context, queue.Event) { r.signal() },
 	})
 	transfer.Handle(r.queue, r.cfg)

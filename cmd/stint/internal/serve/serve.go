@@ -176,7 +176,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 		name = workerOf(node.Name())
 	}
 	q := queue.New(store, queue.Config{
-		Worker: name, Grace: cfg.Grace, Linger: cfg.Command.Grace + haltTimeout, Logger: cfg.Logger,
+		Worker: name, Grace: cfg.Grace, WaitDelay: cfg.Command.Grace + haltTimeout, Logger: cfg.Logger,
 	})
 	queue.Kind[isolate.Command](Kind).Handle(q, isolate.Commands(cfg.Command))
 	cfg.Transfer.S3 = s3.Open
