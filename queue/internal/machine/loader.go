@@ -38,7 +38,7 @@ func (o *loader) load() error {
 	var (
 		order   reorder
 		running []record.Row
-		joining []record.Head
+		joining []record.Header
 	)
 	entries, unused, err := o.leaseLog.recall()
 	if err != nil {
@@ -52,15 +52,15 @@ func (o *loader) load() error {
 			o.addWaiting(h, &order)
 			return nil
 		}
-		head := &h.more.head
-		if !head.State.Finished() && joins(head) {
-			joining = append(joining, *head)
+		header := &h.more.header
+		if !header.State.Finished() && joins(header) {
+			joining = append(joining, *header)
 		}
-		row, ran, err := o.lastRow(head, h.more.value, entries[head.ID])
+		row, ran, err := o.lastRow(header, h.more.value, entries[header.ID])
 		if ran {
 			running = append(running, row)
 		} else if err == nil {
-			err = o.addHead(head, h.more.value, &order)
+			err = o.addInState(header, h.more.value, &order)
 		}
 		return err
 	})
@@ -88,9 +88,9 @@ func (o *loader) addWaiting(h *rowSummary, order *reorder) {
 	order.add(o.states, queuedTask{t, h.key, h.kind, h.seq, false})
 }
 
-// addHead adds a task to the memory, in the state of its row. The whole row is decoded
+// addInState adds a task to the memory, in the state of its row. The whole row is decoded
 // only if the task has crashed.
-func (o *loader) addHead(h *record.Head, value []byte, order *reorder) error {
+func (o *loader) addInState(h *record.Header, value []byte, order *reorder) error {
 	row := h.Row()
 	t := o.tasks.addUnindexed(h.ID)
 	o.states.bind(t, h.Queue, uint8(h.Tier-stint.Lowest), h.Unique != "", h.Seq)
@@ -100,7 +100,7 @@ func (o *loader) addHead(h *record.Head, value []byte, order *reorder) error {
 	if h.State == queue.Waiting {
 		t.state, t.at = queue.Waiting, unix(h.Changed)
 		o.queues.of(t).states[queue.Waiting]++
-		suspect, err := suspectedHead(h, value)
+		suspect, err := suspectedByHeader(h, value)
 		order.add(o.states, queuedTask{t, h.Key, h.Kind, h.Seq, suspect})
 		return err
 	}
@@ -111,8 +111,8 @@ func (o *loader) addHead(h *record.Head, value []byte, order *reorder) error {
 // joinAll adds unfinished tasks to their groups and batches, and then registers their
 // waits. All tasks must be in memory already. It starts a scan of the tasks that are Held
 // without a reason, or Waiting with one: a crash has interrupted an earlier scan.
-func (o *loader) joinAll(joining []record.Head) {
-	slices.SortFunc(joining, func(a, b record.Head) int { return cmp.Compare(a.Seq, b.Seq) })
+func (o *loader) joinAll(joining []record.Header) {
+	slices.SortFunc(joining, func(a, b record.Header) int { return cmp.Compare(a.Seq, b.Seq) })
 	for i := range joining {
 		row := joining[i].Row()
 		o.holds.joinOthers(o.tasks.get(row.ID), &row)
@@ -133,7 +133,7 @@ func (o *loader) joinAll(joining []record.Head) {
 
 // lastRow returns the row of a task, and whether the task was running when the previous
 // machine ended, as its row or its entry in the lease log says.
-func (o *loader) lastRow(h *record.Head, value []byte, e SlotEntry) (row record.Row, ran bool, err error) {
+func (o *loader) lastRow(h *record.Header, value []byte, e SlotEntry) (row record.Row, ran bool, err error) {
 	started := h.State == queue.Waiting && e.Token > 0 && e.Seq == h.Seq
 	if h.State != queue.Running && !started {
 		return row, false, nil
@@ -212,20 +212,20 @@ func (o *loader) eachSummary(logged func(queue.ID) bool, do func(*rowSummary) er
 
 // readSummaries receives empty batches from done, fills them and sends them to read.
 func (o *loader) readSummaries(logged func(queue.ID) bool, read chan<- []rowSummary, done <-chan []rowSummary) error {
-	var head record.Head
+	var header record.Header
 	batch := <-done
 	err := o.journal.Stored().Scan(rowTask, func(_ string, value []byte) error {
-		if err := head.Read(value); err != nil {
+		if err := header.Read(value); err != nil {
 			return err
 		}
 		next := rowSummary{
-			id: head.ID, queue: head.Queue, key: head.Key, kind: head.Kind, seq: head.Seq,
-			changed: unix(head.Changed), tier: uint8(head.Tier - stint.Lowest), unique: head.Unique != "",
+			id: header.ID, queue: header.Queue, key: header.Key, kind: header.Kind, seq: header.Seq,
+			changed: unix(header.Changed), tier: uint8(header.Tier - stint.Lowest), unique: header.Unique != "",
 		}
-		if started := logged(head.ID); started || !onlyWaits(&head) {
-			next.more = &summaryRest{head: head}
-			crashed := head.State == queue.Waiting && head.Crashes > 0
-			if started || crashed || head.State == queue.Running {
+		if started := logged(header.ID); started || !onlyWaits(&header) {
+			next.more = &summaryRest{header: header}
+			crashed := header.State == queue.Waiting && header.Crashes > 0
+			if started || crashed || header.State == queue.Running {
 				next.more.value = slices.Clone(value) // value is valid during this call only
 			}
 		}
@@ -252,22 +252,22 @@ type rowSummary struct {
 	more             *summaryRest // nil for such a task; see onlyWaits
 }
 
-// summaryRest is the head of any other task, with the bytes of its row if they are
+// summaryRest is the header of any other task, with the bytes of its row if they are
 // needed.
 type summaryRest struct {
-	head  record.Head
-	value []byte
+	header record.Header
+	value  []byte
 }
 
 // onlyWaits reports whether a task is Waiting and has no crash, deadline, group, batch or
 // wait.
-func onlyWaits(h *record.Head) bool {
+func onlyWaits(h *record.Header) bool {
 	return h.State == queue.Waiting && h.Crashes == 0 && h.Deadline.IsZero() && !joins(h)
 }
 
-// suspectedHead is suspected for a row whose head has been read. It decodes the row, for
+// suspectedByHeader is suspected for a row whose header has been read. It decodes the row, for
 // MaxCrashes, only if the task has crashed.
-func suspectedHead(h *record.Head, value []byte) (bool, error) {
+func suspectedByHeader(h *record.Header, value []byte) (bool, error) {
 	if h.Crashes == 0 {
 		return false, nil
 	}
@@ -276,7 +276,7 @@ func suspectedHead(h *record.Head, value []byte) (bool, error) {
 }
 
 // joins reports whether a task has a group, a batch or waits.
-func joins(h *record.Head) bool {
+func joins(h *record.Header) bool {
 	return h.Group != "" || !h.Batch.IsZero() || len(h.After) > 0 || len(h.AfterAny) > 0 ||
 		!h.AfterBatch.IsZero()
 }

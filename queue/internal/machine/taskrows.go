@@ -19,9 +19,9 @@ type taskRows struct {
 	journal *journal.Journal
 	queues  *queueSet
 
-	names   record.Head // of the last row read: the next one probably has the same names
-	scratch []byte      // the buffer of encode
-	bytes   int         // the sizes of all rows read and written so far
+	names   record.Header // of the last row read: the next one probably has the same names
+	scratch []byte        // the buffer of encode
+	bytes   int           // the sizes of all rows read and written so far
 }
 
 // row reads the row of a task. Its payload, checkpoint and result must not be

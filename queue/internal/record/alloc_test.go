@@ -12,8 +12,8 @@ func TestAllocations(t *testing.T) {
 	task := typical()
 	b := record.Append(nil, task)
 	var (
-		row  record.Row
-		head record.Head
+		row    record.Row
+		header record.Header
 	)
 	tests := []struct {
 		name string
@@ -21,9 +21,9 @@ func TestAllocations(t *testing.T) {
 		do   func()
 	}{
 		{"append", 0, func() { b = record.Append(b[:0], task) }},
-		{"peek", 3, func() { _, _ = record.Peek(b) }},     // queue, kind, key
-		{"decode", 7, func() { _, _ = record.Decode(b) }}, // and payload, steps, the worker twice
-		{"share", 3, func() { _ = row.Share(b, &head) }},  // steps, the worker twice
+		{"peek", 3, func() { _, _ = record.Peek(b) }},      // queue, kind, key
+		{"decode", 7, func() { _, _ = record.Decode(b) }},  // and payload, steps, the worker twice
+		{"share", 3, func() { _ = row.Share(b, &header) }}, // steps, the worker twice
 	}
 	for _, test := range tests {
 		if got := testing.AllocsPerRun(100, test.do); got != test.want {

@@ -11,12 +11,12 @@ import (
 // keeps the row. Equal rows have equal encodings.
 func Append(b []byte, r *Row) []byte {
 	w := writer{b: append(b, version)}
-	w.head(r)
+	w.header(r)
 	w.body(r)
 	return append(w.b, end)
 }
 
-func (w *writer) head(r *Row) {
+func (w *writer) header(r *Row) {
 	w.id(fieldID, r.ID)
 	w.text(fieldQueue, r.Queue)
 	w.text(fieldKind, r.Kind)

@@ -86,7 +86,7 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 	}
 }
 
-// A newer program may have added fields: here 21 and 23 to the head, 7 to a step,
+// A newer program may have added fields: here 21 and 23 to the header, 7 to a step,
 // and 50 (as a number, and twice as bytes) and 2^62-1 to the rest.
 func TestUnknownFieldsAreSkipped(t *testing.T) {
 	b := row(t, "01 1c07 5401 5d0161 6904 0c03 1c05 c80101 c9010161 c9010162 fdffffffffffffffff0100 00")
@@ -97,11 +97,11 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 	same(t, got, record.Row{Task: queue.Task{Steps: []queue.Step{{To: queue.Waiting}}}, Seq: 7})
 }
 
-// Peek stops at the end of the head.
+// Peek stops at the end of the header.
 func TestPeekDoesNotReadTheRest(t *testing.T) {
-	head, err := record.Peek(row(t, "01 1c07 6d0161 0000 ffff 00"))
-	if err != nil || head.Seq != 7 {
-		t.Errorf("the head is %+v, %v", head, err)
+	header, err := record.Peek(row(t, "01 1c07 6d0161 0000 ffff 00"))
+	if err != nil || header.Seq != 7 {
+		t.Errorf("the header is %+v, %v", header, err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // back as nil, times in UTC. Errors: [ErrCorrupt], [ErrVersion].
 func Decode(b []byte) (row Row, err error) {
 	var (
-		h Head
+		h Header
 		r reader
 	)
 	r.open(b)
@@ -22,9 +22,9 @@ func Decode(b []byte) (row Row, err error) {
 
 // Share is [Decode] into a row whose Payload, Checkpoint and Result share the memory of
 // b: the caller must change neither them nor b. Names that equal those of known share
-// their memory, and known becomes the head of this row. Steps has capacity for two more,
+// their memory, and known becomes the header of this row. Steps has capacity for two more,
 // because most tasks have at most two steps to come.
-func (row *Row) Share(b []byte, known *Head) error {
+func (row *Row) Share(b []byte, known *Header) error {
 	r := reader{share: true}
 	r.open(b)
 	r.row(row, known)
@@ -32,9 +32,9 @@ func (row *Row) Share(b []byte, known *Head) error {
 }
 
 // row reads a whole row. After an error *row is zero.
-func (r *reader) row(row *Row, known *Head) {
-	var h Head
-	more := r.head(&h, known)
+func (r *reader) row(row *Row, known *Header) {
+	var h Header
+	more := r.header(&h, known)
 	*known = h
 	*row = h.Row()
 	for ; more; more = r.next() {
@@ -45,45 +45,45 @@ func (r *reader) row(row *Row, known *Head) {
 	}
 }
 
-// Peek is like [Decode], but reads only the [Head] of a row. It does not detect errors in
+// Peek is like [Decode], but reads only the [Header] of a row. It does not detect errors in
 // the rest.
-func Peek(b []byte) (h Head, err error) {
+func Peek(b []byte) (h Header, err error) {
 	err = h.Read(b)
 	return h, err
 }
 
-// Read is Peek into a head that already has the content of another row. Names that did
+// Read is Peek into a header that already has the content of another row. Names that did
 // not change are not allocated again: consecutive rows usually have the same names.
-func (h *Head) Read(b []byte) error {
+func (h *Header) Read(b []byte) error {
 	known := *h
-	*h = Head{}
+	*h = Header{}
 	var r reader
 	r.open(b)
-	for more := r.head(h, &known); more && r.field <= fieldChanged; more = r.next() {
+	for more := r.header(h, &known); more && r.field <= fieldChanged; more = r.next() {
 		if r.field == fieldChanged { // it follows the payload
 			h.Changed = r.time()
 			break
 		}
 	}
 	if r.err != nil {
-		*h = Head{}
+		*h = Header{}
 	}
 	return r.err
 }
 
-// head reads the fields up to the first one of the body, and reports whether there is
+// header reads the fields up to the first one of the body, and reports whether there is
 // one. Names that equal those of known share their memory.
-func (r *reader) head(h, known *Head) bool {
+func (r *reader) header(h, known *Header) bool {
 	for r.next() {
 		if r.field >= firstOfBody {
 			return true
 		}
-		r.headField(h, known)
+		r.headerField(h, known)
 	}
 	return false
 }
 
-func (r *reader) headField(h, known *Head) {
+func (r *reader) headerField(h, known *Header) {
 	switch r.field {
 	case fieldID:
 		h.ID = r.id()

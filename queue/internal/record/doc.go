@@ -76,7 +76,7 @@
 //	2  label.value   bytes
 //
 // [Peek] reads the fields below 24, and 25; the free numbers below 24 are reserved for
-// more fields of the head. Frequent fields are below 32, where the tag is one byte.
+// more fields of the header. Frequent fields are below 32, where the tag is one byte.
 //
 // # Changing the format
 //

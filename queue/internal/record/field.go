@@ -43,7 +43,7 @@ const (
 	fieldAfter      field = 18
 	fieldAfterAny   field = 19
 
-	// firstOfBody is the first number after those of the head.
+	// firstOfBody is the first number after those of the header.
 	firstOfBody field = 24
 
 	fieldPayload     field = 24

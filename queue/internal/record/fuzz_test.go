@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzDecode checks that any bytes are either rejected with an error of the package, or
-// are a row that survives encoding and decoding, and whose head Peek returns.
+// are a row that survives encoding and decoding, and whose header Peek returns.
 func FuzzDecode(f *testing.F) {
 	f.Add(record.Append(nil, &record.Row{}))
 	f.Add(record.Append(nil, typical()))
@@ -19,7 +19,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(row(f, "01 690a 0c03 1c05 6900 8101 02 0900 00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		given := bytes.Clone(b)
-		head, peekErr := record.Peek(b)
+		header, peekErr := record.Peek(b)
 		got, err := record.Decode(b)
 		if !bytes.Equal(b, given) {
 			t.Fatal("reading has changed the bytes")
@@ -33,8 +33,8 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		same(t, again(t, &got), got)
-		if want := headOf(&got); peekErr != nil || !reflect.DeepEqual(head, want) {
-			t.Fatalf("the head is\n%+v, %v, and should be\n%+v", head, peekErr, want)
+		if want := headerOf(&got); peekErr != nil || !reflect.DeepEqual(header, want) {
+			t.Fatalf("the header is\n%+v, %v, and should be\n%+v", header, peekErr, want)
 		}
 	})
 }

@@ -25,9 +25,9 @@ func TestRandomRows(t *testing.T) {
 			t.Fatalf("%v: %+v", err, row)
 		}
 		same(t, got, row)
-		head, err := record.Peek(b)
-		if want := headOf(&row); err != nil || !reflect.DeepEqual(head, want) {
-			t.Fatalf("the head is\n%+v, %v, and should be\n%+v", head, err, want)
+		header, err := record.Peek(b)
+		if want := headerOf(&row); err != nil || !reflect.DeepEqual(header, want) {
+			t.Fatalf("the header is\n%+v, %v, and should be\n%+v", header, err, want)
 		}
 	}
 }

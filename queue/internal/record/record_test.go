@@ -30,9 +30,9 @@ func same(t *testing.T, got, want record.Row) {
 	}
 }
 
-// headOf returns the head of a row.
-func headOf(r *record.Row) record.Head {
-	return record.Head{
+// headerOf returns the header of a row.
+func headerOf(r *record.Row) record.Header {
+	return record.Header{
 		ID: r.ID, Queue: r.Queue, Kind: r.Kind, Key: r.Key, Group: r.Group, Unique: r.Unique, Seq: r.Seq,
 		State: r.State, Tier: r.Tier, Order: r.Order, Failures: r.Failures, Crashes: r.Crashes,
 		RunAt: r.RunAt, Deadline: r.Deadline, Submitted: r.Submitted,
@@ -62,11 +62,11 @@ func TestEqualRowsAreEqualBytes(t *testing.T) {
 	}
 }
 
-func TestPeekReadsTheHead(t *testing.T) {
+func TestPeekReadsTheHeader(t *testing.T) {
 	for _, row := range []*record.Row{{}, typical(), full()} {
 		got, err := record.Peek(record.Append(nil, row))
-		if want := headOf(row); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("the head is\n%+v, %v, and should be\n%+v", got, err, want)
+		if want := headerOf(row); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("the header is\n%+v, %v, and should be\n%+v", got, err, want)
 		}
 	}
 }
@@ -145,33 +145,33 @@ func TestDecodeSharesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := record.Peek(b)
+	header, err := record.Peek(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clear(b)
 	same(t, row, *full())
-	if want := headOf(full()); !reflect.DeepEqual(head, want) {
-		t.Errorf("the head has become\n%+v, and should be\n%+v", head, want)
+	if want := headerOf(full()); !reflect.DeepEqual(header, want) {
+		t.Errorf("the header has become\n%+v, and should be\n%+v", header, want)
 	}
 }
 
-// Reading into a used head gives the same head as reading into a zero one.
+// Reading into a used header gives the same header as reading into a zero one.
 func TestReadAgain(t *testing.T) {
-	var head record.Head
+	var header record.Header
 	for _, row := range []*record.Row{full(), typical(), {}, typical(), full()} {
-		if err := head.Read(record.Append(nil, row)); err != nil {
+		if err := header.Read(record.Append(nil, row)); err != nil {
 			t.Fatal(err)
 		}
-		if want := headOf(row); !reflect.DeepEqual(head, want) {
-			t.Errorf("the head is\n%+v, and should be\n%+v", head, want)
+		if want := headerOf(row); !reflect.DeepEqual(header, want) {
+			t.Errorf("the header is\n%+v, and should be\n%+v", header, want)
 		}
 	}
 	b := record.Append(nil, typical())
-	if n := testing.AllocsPerRun(100, func() { _ = head.Read(b) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _ = header.Read(b) }); n != 0 {
 		t.Errorf("reading the same again allocates %v times", n)
 	}
-	if err := head.Read(nil); err == nil || head.Queue != "" {
-		t.Errorf("error %v, head %v", err, head)
+	if err := header.Read(nil); err == nil || header.Queue != "" {
+		t.Errorf("error %v, header %v", err, header)
 	}
 }

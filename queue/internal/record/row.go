@@ -28,9 +28,9 @@ type Row struct {
 	RunAtEdited, DeadlineEdited time.Time
 }
 
-// Head is the part of a row that decides when its task starts and when it is deleted. Its
-// fields are those of [Row].
-type Head struct {
+// Header is the part of a row that decides when its task starts and when it is deleted. It
+// is encoded before the body, so it can be read alone. Its fields are those of [Row].
+type Header struct {
 	ID     queue.ID
 	Queue  string
 	Kind   string
@@ -58,7 +58,7 @@ type Head struct {
 
 // Row returns a row with the fields of h; the others are zero. It shares After and
 // AfterAny with h.
-func (h *Head) Row() Row {
+func (h *Header) Row() Row {
 	return Row{
 		Task: queue.Task{
 			ID: h.ID,

@@ -9,7 +9,7 @@ import (
 
 // A row that shares memory equals one that does not.
 func TestShareIsDecode(t *testing.T) {
-	var known record.Head
+	var known record.Header
 	var row record.Row
 	for _, want := range []*record.Row{full(), typical(), {}, typical(), full()} {
 		b := record.Append(nil, want)
@@ -31,7 +31,7 @@ func TestShareDoesNotReachFurther(t *testing.T) {
 	b := record.Append(nil, full())
 	before := slices.Clone(b)
 	var row record.Row
-	if err := row.Share(b, &record.Head{}); err != nil {
+	if err := row.Share(b, &record.Header{}); err != nil {
 		t.Fatal(err)
 	}
 	_ = append(row.Payload, "more"...)
