@@ -29,48 +29,48 @@ const (
 // The cache keeps functions that rebuild answers, which take the space of a few IDs
 // whatever the size of the answer was. It is lost when the process ends.
 type idempotencyCache struct {
-	mu    sync.Mutex
-	calls map[string]*replay   // by key
-	done  list.List            // of *replay with a caller, oldest first
-	of    map[string][]*replay // finished calls by caller, oldest first; "" is none
+	mu       sync.Mutex
+	calls    map[string]*cachedCall   // by key
+	done     list.List                // of *cachedCall with a caller, oldest first
+	byCaller map[string][]*cachedCall // finished calls by caller, oldest first; "" is none
 }
 
 func newIdempotencyCache() *idempotencyCache {
-	return &idempotencyCache{calls: make(map[string]*replay), of: make(map[string][]*replay)}
+	return &idempotencyCache{calls: make(map[string]*cachedCall), byCaller: make(map[string][]*cachedCall)}
 }
 
 // fingerprint is the hash of a call, which detects a key that is reused for another
 // call.
 type fingerprint [sha256.Size]byte
 
-// repeat answers a repetition of a call.
-type repeat func(ctx context.Context, now time.Time) answer
+// replay answers a repetition of a call.
+type replay func(ctx context.Context, now time.Time) answer
 
-// replay is a call in the cache.
-type replay struct {
+// cachedCall is a call in the cache.
+type cachedCall struct {
 	key  string
 	sum  fingerprint
 	done chan struct{}
 
 	// Set when done is closed.
-	caller string
-	again  repeat        // nil if the call was not executed
-	place  *list.Element // in done; nil without a caller
+	caller  string
+	again   replay        // nil if the call was not executed
+	element *list.Element // in done; nil without a caller
 }
 
 // do returns the answer to a call. The first call under a key runs first, which
 // returns the answer, the caller ("" if the call has none: such calls do not displace those of
 // callers), and how to answer repetitions: nil if a repetition may execute the call.
 func (c *idempotencyCache) do(
-	ctx context.Context, now time.Time, key string, sum fingerprint, first func() (a answer, caller string, again repeat),
+	ctx context.Context, now time.Time, key string, sum fingerprint, first func() (a answer, caller string, again replay),
 ) answer {
 	if len(key) > keyBytesMax {
 		return encoded(nil, fmt.Errorf("%w: the key of the call is longer than %d bytes", queue.ErrInvalid, keyBytesMax))
 	}
 	for {
-		known, mine := c.find(key, sum)
+		known, isNew := c.find(key, sum)
 		switch {
-		case mine:
+		case isNew:
 			return c.first(known, first)
 		case known.sum != sum:
 			return problem(&wire.Problem{
@@ -89,21 +89,21 @@ func (c *idempotencyCache) do(
 	}
 }
 
-// find returns the call with a key. mine reports whether it is new, so that the caller
+// find returns the call with a key. isNew reports whether it is new, so that the caller
 // must execute it.
-func (c *idempotencyCache) find(key string, sum fingerprint) (known *replay, mine bool) {
+func (c *idempotencyCache) find(key string, sum fingerprint) (known *cachedCall, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.calls[key]; known != nil {
 		return known, false
 	}
-	known = &replay{key: key, sum: sum, done: make(chan struct{})}
+	known = &cachedCall{key: key, sum: sum, done: make(chan struct{})}
 	c.calls[key] = known
 	return known, true
 }
 
 // first executes a call, and caches how to answer its repetitions.
-func (c *idempotencyCache) first(k *replay, call func() (answer, string, repeat)) (a answer) {
+func (c *idempotencyCache) first(k *cachedCall, call func() (answer, string, replay)) (a answer) {
 	defer func() { // also if call panics
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -120,33 +120,33 @@ func (c *idempotencyCache) first(k *replay, call func() (answer, string, repeat)
 
 // keep adds a finished call, and drops the oldest beyond the limits. The caller must
 // hold mu.
-func (c *idempotencyCache) keep(k *replay) {
-	mine := append(c.of[k.caller], k)
-	c.of[k.caller] = mine
+func (c *idempotencyCache) keep(k *cachedCall) {
+	ofCaller := append(c.byCaller[k.caller], k)
+	c.byCaller[k.caller] = ofCaller
 	if k.caller == "" {
-		if len(mine) > cachedMost {
-			c.drop(mine[0])
+		if len(ofCaller) > cachedMost {
+			c.drop(ofCaller[0])
 		}
 		return
 	}
-	k.place = c.done.PushBack(k)
-	if len(mine) > cachedEach {
-		c.drop(mine[0])
+	k.element = c.done.PushBack(k)
+	if len(ofCaller) > cachedEach {
+		c.drop(ofCaller[0])
 	}
 	if c.done.Len() > cachedMost {
-		c.drop(c.done.Front().Value.(*replay))
+		c.drop(c.done.Front().Value.(*cachedCall))
 	}
 }
 
 // drop removes a call, which is the oldest of its caller. The caller must hold mu.
-func (c *idempotencyCache) drop(k *replay) {
+func (c *idempotencyCache) drop(k *cachedCall) {
 	delete(c.calls, k.key)
-	if k.place != nil {
-		c.done.Remove(k.place)
+	if k.element != nil {
+		c.done.Remove(k.element)
 	}
-	mine := c.of[k.caller]
-	mine[0] = nil
-	if c.of[k.caller] = mine[1:]; len(mine) == 1 {
-		delete(c.of, k.caller)
+	ofCaller := c.byCaller[k.caller]
+	ofCaller[0] = nil
+	if c.byCaller[k.caller] = ofCaller[1:]; len(ofCaller) == 1 {
+		delete(c.byCaller, k.caller)
 	}
 }

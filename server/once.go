@@ -40,7 +40,7 @@ func once[In, Out any](
 				toClient(&out, ahead)
 				return encoded(out, err)
 			}
-			return x.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, repeat) {
+			return x.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, replay) {
 				return first(ctx, x, now, ahead, in, do, resultOf)
 			})
 		})
@@ -52,7 +52,7 @@ func once[In, Out any](
 func first[In, Out any](
 	ctx context.Context, x *executor, now time.Time, ahead time.Duration, in In,
 	do func(context.Context, time.Time, In) (Out, error), resultOf func(In, Out) result[Out],
-) (a answer, caller string, again repeat) {
+) (a answer, caller string, again replay) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), x.timeout)
 	defer stop()
 	out, err := do(ctx, now, in)
