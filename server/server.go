@@ -49,7 +49,7 @@ package server
 // The files:
 //
 //   - server.go: Config, Server, its listeners and its end
-//   - guard.go: which requests are accepted: host, origin, token, user
+//   - accesscontrol.go: which requests are accepted: host, origin, token, user
 //   - routes.go: the paths of all calls
 //   - execute.go: decodes and executes calls
 //   - calls.go: the calls of a store
@@ -156,7 +156,7 @@ func (c Config) withDefaults() Config {
 // Server serves a store. It is an [http.Handler], safe for concurrent use.
 type Server struct {
 	handler http.Handler
-	guard   *guard
+	access  *accessControl
 	streams *streams
 	logs    *logs
 	timeout time.Duration
@@ -168,7 +168,7 @@ func New(store queue.Store, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	to := &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}}
 	s := &Server{
-		guard:   &guard{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: to},
+		access:  &accessControl{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: to},
 		streams: newStreams(store, &cfg, to), timeout: cfg.Timeout, logger: cfg.Logger,
 	}
 	s.logs = &logs{
@@ -176,7 +176,7 @@ func New(store queue.Store, cfg Config) *Server {
 	}
 	b := newBodies(&cfg, to)
 	x := &executor{now: cfg.Clock, timeout: cfg.Timeout, bodies: b, cache: newIdempotencyCache(), to: to}
-	s.handler = s.guard.admitted(b.limited(routes(x, calls{store}, cfg.Jobs, s.streams, s.logs)))
+	s.handler = s.access.admitted(b.limited(routes(x, calls{store}, cfg.Jobs, s.streams, s.logs)))
 	return s
 }
 
@@ -214,7 +214,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler: s, ReadHeaderTimeout: s.timeout, IdleTimeout: 4 * s.timeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return base },
-		ConnContext: s.guard.withPeer,
+		ConnContext: s.access.withPeer,
 		ErrorLog:    slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
 	served := make(chan error, 1)

@@ -20,8 +20,8 @@ import (
 // queues a client can name in one URL.
 const maxHeader = 64 << 10
 
-// guard admits requests: by their host, origin, token and user. It is immutable.
-type guard struct {
+// accessControl admits requests: by their host, origin, token and user. It is immutable.
+type accessControl struct {
 	hosts []string
 	token string
 	users []int
@@ -29,32 +29,32 @@ type guard struct {
 }
 
 // admitted passes a request on to next only if it comes from an allowed client.
-func (g *guard) admitted(next http.Handler) http.Handler {
+func (a *accessControl) admitted(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		foreign, _ := r.Context().Value(foreignPeer{}).(error)
 		switch {
 		case foreign != nil:
-			g.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
+			a.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
 				foreign.Error()+"; start a server of your own")
 		case origins.Check(posted(r)) != nil:
-			g.to.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
-		case !g.knows(r):
-			g.to.refuse(w, http.StatusForbidden, "host",
+			a.to.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
+		case !a.knows(r):
+			a.to.refuse(w, http.StatusForbidden, "host",
 				fmt.Sprintf("%q is not a name of this server: use localhost, or configure the name", r.Host))
 		case r.Header.Get(wire.Client) == "":
-			g.to.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
+			a.to.refuse(w, http.StatusForbidden, "client", "the header "+wire.Client+" is missing, which keeps web pages in "+
 				"browsers out: set it to the name of your program, as in curl -H '"+wire.Client+": curl'")
-		case !g.authorized(r):
+		case !a.authorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuseToken(w, r.Header.Get("Authorization") != "")
+			a.refuseToken(w, r.Header.Get("Authorization") != "")
 		case len(r.RequestURI) > maxHeader:
-			g.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
+			a.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
 		case r.Method == http.MethodPost && !isJSON(r):
-			g.to.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
+			a.to.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
 			w.Header().Set("Connection", "close") // do not wait for the body
-			g.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
+			a.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -66,8 +66,8 @@ type foreignPeer struct{}
 
 // withPeer stores in the context of a connection whether its user may not use the
 // server.
-func (g *guard) withPeer(ctx context.Context, c net.Conn) context.Context {
-	if err := peer.Check(c, g.users); err != nil {
+func (a *accessControl) withPeer(ctx context.Context, c net.Conn) context.Context {
+	if err := peer.Check(c, a.users); err != nil {
 		return context.WithValue(ctx, foreignPeer{}, err)
 	}
 	return ctx
@@ -85,7 +85,7 @@ func posted(r *http.Request) *http.Request {
 // knows reports whether a request names this server as its host. A browser whose DNS
 // maps a foreign name to this machine (DNS rebinding) reaches a TCP address, but not a
 // Unix socket, which the modes of its directory protect.
-func (g *guard) knows(r *http.Request) bool {
+func (a *accessControl) knows(r *http.Request) bool {
 	if bySocket(r) {
 		return true
 	}
@@ -96,7 +96,7 @@ func (g *guard) knows(r *http.Request) bool {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback() || strings.EqualFold(host, "localhost") ||
-		slices.ContainsFunc(g.hosts, func(name string) bool { return strings.EqualFold(name, host) })
+		slices.ContainsFunc(a.hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 // bySocket reports whether a request came by a Unix socket.
@@ -108,25 +108,25 @@ func bySocket(r *http.Request) bool {
 // authorized reports whether a request has the token, if it needs one. It compares
 // hashes of equal length in constant time, so that its duration reveals nothing about the
 // token.
-func (g *guard) authorized(r *http.Request) bool {
-	if g.token == "" || bySocket(r) {
+func (a *accessControl) authorized(r *http.Request) bool {
+	if a.token == "" || bySocket(r) {
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(g.token))
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.token))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 // refuseToken answers a call that needs the token and has none, or a wrong one.
-func (g *guard) refuseToken(w http.ResponseWriter, hasOne bool) {
+func (a *accessControl) refuseToken(w http.ResponseWriter, hasOne bool) {
 	const where = "the token of stint serve is in the file token of its directory (--dir), " +
 		"which --token-file or STINT_TOKEN_FILE names for the commands of stint"
 	if hasOne {
-		g.to.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of "+
+		a.to.refuse(w, http.StatusUnauthorized, wire.WrongToken, "the header Authorization is not Bearer and the token of "+
 			"this server; "+where)
 		return
 	}
-	g.to.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
+	a.to.refuse(w, http.StatusUnauthorized, wire.NoToken, "calls to this address need the server's token in the header "+
 		"Authorization: Bearer TOKEN; "+where)
 }
 
