@@ -43,7 +43,7 @@ func newTerm(opened Store, self *identity, leads int, lease time.Duration, log *
 		roster: newRoster(self.member(leads), self.contact.address, log), hub: newHub(lease, opened), log: log,
 	}
 	t.calls = listed{
-		Store: router.Guard(checked{opened}, self.table, self.group, t.roster.disputed), nodes: t.roster,
+		Store: router.OnlyGroup(checked{opened}, self.table, self.group, t.roster.disputed), nodes: t.roster,
 		lead: queue.Lead{Name: t.leader.Name, Since: t.leader.Since}, now: t.now,
 	}
 	t.front = server.New(t.calls, server.Config{

@@ -925,7 +925,7 @@ func TestC11_GroupsTables(t *testing.T) {
 func TestC11_GroupsGuard(t *testing.T) {
 	p := newPair(t)
 	former := table(t, "mail=news", "rest")
-	g := router.Guard(p.mail, former, 0, nil)
+	g := router.OnlyGroup(p.mail, former, 0, nil)
 	calls := map[string]func(name string) error{
 		"submit": func(name string) error {
 			_, err := g.Submit(t.Context(), start, []queue.NewTask{p.task(name)})

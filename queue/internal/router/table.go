@@ -11,7 +11,7 @@ package router
 //   - read.go: the calls that read
 //   - watch.go: Watch
 //   - admin.go: settings and schedules
-//   - guard.go: a store that refuses the queues of other groups
+//   - groupstore.go: a store that refuses the queues of other groups
 //   - groupcache.go: the groups of tasks that are known
 
 import (
