@@ -15,7 +15,7 @@ import (
 // caller makes the calls of a node at the node that leads: at its own store while this node leads,
 // and over HTTP otherwise. It is safe for concurrent use.
 type caller struct {
-	current  *current
+	state    *nodeState
 	remote   follower         // the store of whichever node leads
 	clock    func() time.Time // of this host
 	patience time.Duration
@@ -31,12 +31,12 @@ func route[T any](
 	begun, at := clock.Now(), now
 	var patience <-chan time.Time
 	for pause := againFirst; ; pause = min(2*pause, againLast) {
-		v := c.current.view()
+		v := c.state.view()
 		store, remote := c.storeOf(v)
 		answer, err = call(store, at)
 		switch {
-		case err != nil && c.current.ended() != nil:
-			return zero, c.current.ended()
+		case err != nil && c.state.ended() != nil:
+			return zero, c.state.ended()
 		case remote || ctx.Err() != nil:
 			return answer, err
 		case !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrClosed):
@@ -85,18 +85,18 @@ func (c *caller) storeOf(v *view) (store queue.Store, remote bool) {
 // watch is Watch of [queue.Store]. It ends with [queue.ErrUnavailable] when the leader
 // changes: events until the next call of Watch are lost.
 func (c *caller) watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
-	if c.current.ended() != nil {
-		return c.current.ended()
+	if c.state.ended() != nil {
+		return c.state.ended()
 	}
-	v := c.current.view()
+	v := c.state.view()
 	bound, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer v.atEnd(cancel)()
 	store, _ := c.storeOf(v)
 	err := store.Watch(bound, begun, fn)
 	switch {
-	case c.current.ended() != nil:
-		return c.current.ended()
+	case c.state.ended() != nil:
+		return c.state.ended()
 	case v.life.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: the leader has changed: watch again", queue.ErrUnavailable)
 	}
@@ -115,8 +115,8 @@ func (c *caller) listen(name string) (<-chan struct{}, func()) {
 	}
 	var stopped sync.WaitGroup
 	stopped.Go(func() {
-		for c.current.life.Err() == nil {
-			v := c.current.view()
+		for c.state.life.Err() == nil {
+			v := c.state.view()
 			store := queue.Store(c.remote)
 			if v.leads() {
 				store = v.term.calls
@@ -149,9 +149,9 @@ type follower struct {
 }
 
 // newFollower returns a store that gives up a call after about patience. A watcher may be that number of events behind.
-func newFollower(at *current, patience time.Duration, events int) (follower, error) {
+func newFollower(state *nodeState, patience time.Duration, events int) (follower, error) {
 	s, err := httpstore.Open("http://leader", httpstore.Config{
-		Patience: patience, WatchBuffer: events, Transport: toLeader{at}, Name: "the node that leads",
+		Patience: patience, WatchBuffer: events, Transport: toLeader{state}, Name: "the node that leads",
 	})
 	if err != nil {
 		return follower{}, err

@@ -59,7 +59,7 @@ package cluster
 //	Groups, spread
 //	Node
 //	election, caller, membership, permits, endpoint
-//	current: the present view, which has the term of a node that leads; ledGroups, lookout
+//	nodeState: the present view, which has the term of a node that leads; ledGroups, lookout
 //	term: hub, roster, checked; identity, contact, dialer
 //
 // The files, in that order:
@@ -181,7 +181,7 @@ func (c Config) withDefaults() Config {
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
 	self     identity
-	current  *current
+	state    *nodeState
 	election *election
 	calls    *caller
 	members  *membership
@@ -222,7 +222,7 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 	n.election.listens = listener.Addr().String()
 	store, led, err := n.election.try(ctx)
 	if err != nil {
-		n.current.end(queue.ErrClosed)
+		n.state.end(queue.ErrClosed)
 		return nil, errors.Join(err, n.calls.remote.Close(), listener.Close())
 	}
 	n.endpoint.serve(listener, cfg.network)
@@ -237,8 +237,8 @@ func newNode(open Opener, cfg Config, address string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := newCurrent(cfg.ledGroups)
-	remote, err := newFollower(at, cfg.Patience, cfg.WatchBuffer)
+	state := newNodeState(cfg.ledGroups)
+	remote, err := newFollower(state, cfg.Patience, cfg.WatchBuffer)
 	if err != nil {
 		return nil, err
 	}
@@ -246,13 +246,13 @@ func newNode(open Opener, cfg Config, address string) (*Node, error) {
 	dialer := dialer{cfg.Name, cfg.network}
 	peers := &targets{dialer: dialer}
 	return &Node{
-		self: self, current: at, targets: peers,
-		calls:    &caller{current: at, remote: remote, clock: cfg.clock, patience: cfg.Patience},
-		permits:  newPermits(at, cfg.Name, cfg.lease),
-		members:  &membership{self: self, current: at, dialer: dialer, log: cfg.Logger},
-		endpoint: newEndpoint(self, at, &cfg),
+		self: self, state: state, targets: peers,
+		calls:    &caller{state: state, remote: remote, clock: cfg.clock, patience: cfg.Patience},
+		permits:  newPermits(state, cfg.Name, cfg.lease),
+		members:  &membership{self: self, state: state, dialer: dialer, log: cfg.Logger},
+		endpoint: newEndpoint(self, state, &cfg),
 		election: &election{
-			open: open, self: self, current: at, dialer: dialer, targets: peers, lease: cfg.lease, log: cfg.Logger,
+			open: open, self: self, state: state, dialer: dialer, targets: peers, lease: cfg.lease, log: cfg.Logger,
 			yield: make(chan struct{}, 1),
 		},
 	}, nil
@@ -290,11 +290,11 @@ func (n *Node) Close() error {
 		n.permits.leave(ctx)
 		stop()
 		n.members.leave()
-		n.current.end(queue.ErrClosed)
+		n.state.end(queue.ErrClosed)
 		n.running.Wait()
 		n.permits.running.Wait()
 		ended := n.election.wait()
-		if at := n.current.view().at; at != nil {
+		if at := n.state.view().at; at != nil {
 			at.transport.CloseIdleConnections()
 		}
 		// What the store has answered is sent.
@@ -313,6 +313,6 @@ const answersWithin = time.Second
 // Leader returns the node that leads, and whether it is this one. The zero Leader means that
 // none is known.
 func (n *Node) Leader() (leader queue.Leader, own bool) {
-	v := n.current.view()
+	v := n.state.view()
 	return v.leader, v.leads()
 }

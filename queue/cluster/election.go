@@ -29,7 +29,7 @@ const (
 type election struct {
 	open    Opener
 	self    identity
-	current *current
+	state   *nodeState
 	dialer  dialer
 	targets *targets      // nodes to hand over to
 	listens string        // the address at which the endpoint of this node listens
@@ -45,7 +45,7 @@ type election struct {
 // try tries to lead. It returns the store, or the node that leads.
 func (e *election) try(ctx context.Context) (store Store, led queue.Leader, err error) {
 	check := router.CheckNew(e.self.table, e.self.group, func(name string) string {
-		if t := e.current.view().term; t != nil {
+		if t := e.state.view().term; t != nil {
 			return t.roster.disputed(name)
 		}
 		return ""
@@ -74,7 +74,7 @@ func (e *election) start(store Store, led queue.Leader) {
 // run leads and follows until the node is closed. t is the term if this node leads already;
 // otherwise the lease of the node that leads ends after left.
 func (e *election) run(t *term, left time.Duration) {
-	for e.current.life.Err() == nil {
+	for e.state.life.Err() == nil {
 		if t != nil {
 			yields := e.leadUntil(t)
 			closed := e.stepDown(t)
@@ -82,7 +82,7 @@ func (e *election) run(t *term, left time.Duration) {
 				e.awaitSuccessor(closed)
 			}
 		} else {
-			e.current.lookout.await(e.current.life, left)
+			e.state.lookout.await(e.state.life, left)
 		}
 		t, left = e.change()
 	}
@@ -100,7 +100,7 @@ func (e *election) leadUntil(t *term) (yields bool) {
 	}
 	select {
 	case <-t.opened.Lost():
-	case <-e.current.life.Done():
+	case <-e.state.life.Done():
 	case <-e.yield:
 		return true
 	}
@@ -112,48 +112,48 @@ func (e *election) awaitSuccessor(closed <-chan struct{}) {
 	const pause = 300 * time.Millisecond
 	select {
 	case <-closed:
-	case <-e.current.life.Done():
+	case <-e.state.life.Done():
 	}
-	sleep(e.current.life, pause)
+	sleep(e.state.life, pause)
 }
 
 // change tries to lead until a node leads. It returns the term of this node, or the time until the
 // lease of the other one ends.
 func (e *election) change() (t *term, left time.Duration) {
 	e.hesitate()
-	for e.current.life.Err() == nil {
-		store, led, err := e.try(e.current.life)
+	for e.state.life.Err() == nil {
+		store, led, err := e.try(e.state.life)
 		switch {
 		case err == nil && store != nil:
-			e.current.couldNotLead.Store(nil)
+			e.state.couldNotLead.Store(nil)
 			return e.lead(store), 0
 		case err == nil:
-			e.current.couldNotLead.Store(nil)
-			if now := e.current.view().leader; led.Contact != now.Contact || !led.Since.Equal(now.Since) {
+			e.state.couldNotLead.Store(nil)
+			if now := e.state.view().leader; led.Contact != now.Contact || !led.Since.Equal(now.Since) {
 				e.follow(led)
 			}
 			return nil, led.Left
-		case e.current.life.Err() == nil:
-			e.current.couldNotLead.Store(&err)
+		case e.state.life.Err() == nil:
+			e.state.couldNotLead.Store(&err)
 			e.log.Warn("this node could not lead at present; trying again", slog.Any("error", err))
 		}
-		sleep(e.current.life, unreachablePause)
+		sleep(e.state.life, unreachablePause)
 	}
 	return nil, 0
 }
 
 // hesitate lets processes that lead fewer groups try first.
 func (e *election) hesitate() {
-	if n := e.current.ledGroups.count(); n > 0 && !e.current.lookout.isInvited() {
-		sleep(e.current.life, min(time.Duration(n)*hesitateEach, hesitateMost))
+	if n := e.state.ledGroups.count(); n > 0 && !e.state.lookout.isInvited() {
+		sleep(e.state.life, min(time.Duration(n)*hesitateEach, hesitateMost))
 	}
 }
 
 // lead makes this node the leader.
 func (e *election) lead(store Store) *term {
-	e.current.lookout.led()
-	t := newTerm(store, &e.self, e.current.ledGroups.count(), e.lease, e.log)
-	e.current.replace(&view{leader: t.leader, at: e.dialer.target(e.self.contact, e.listens), term: t})
+	e.state.lookout.led()
+	t := newTerm(store, &e.self, e.state.ledGroups.count(), e.lease, e.log)
+	e.state.replace(&view{leader: t.leader, at: e.dialer.target(e.self.contact, e.listens), term: t})
 	e.log.Info("this node leads", slog.String("address", e.self.contact.address))
 	return t
 }
@@ -169,22 +169,22 @@ func (e *election) follow(led queue.Leader) {
 		v.at = e.dialer.target(at, "")
 		e.log.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
-	e.current.lookout.led()
-	e.current.replace(v)
+	e.state.lookout.led()
+	e.state.replace(v)
 }
 
 // stepDown ends the term of this node: calls wait for the next leader. The store is closed in
 // the background, because that takes a while if the database does not answer; then closed is
 // closed.
 func (e *election) stepDown(t *term) (closed <-chan struct{}) {
-	e.current.replace(&view{})
+	e.state.replace(&view{})
 	t.hub.close() // before another node can lead
 	e.running.Go(t.front.Close)
 	done := make(chan struct{})
 	e.running.Go(func() {
 		defer close(done)
 		err := t.opened.Close()
-		if err != nil && e.current.life.Err() != nil {
+		if err != nil && e.state.life.Err() != nil {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.closed = errors.Join(e.closed, err)

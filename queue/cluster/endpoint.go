@@ -22,15 +22,15 @@ import (
 // at any time. Whether the node leads is in the present view. It is safe for concurrent use.
 type endpoint struct {
 	self    identity
-	current *current
+	state   *nodeState
 	peers   http.Handler // answers the requests of peers; nil answers none
 	server  http.Server
 	serving sync.WaitGroup
 }
 
 // newEndpoint returns an endpoint that does not serve yet.
-func newEndpoint(self identity, at *current, cfg *Config) *endpoint {
-	e := &endpoint{self: self, current: at, peers: cfg.Handler}
+func newEndpoint(self identity, state *nodeState, cfg *Config) *endpoint {
+	e := &endpoint{self: self, state: state, peers: cfg.Handler}
 	var h http.Handler = http.HandlerFunc(e.answer)
 	if cfg.around != nil {
 		h = cfg.around(h)
@@ -63,7 +63,7 @@ func (e *endpoint) close(ctx context.Context) error {
 
 // answer answers a call of another node.
 func (e *endpoint) answer(w http.ResponseWriter, r *http.Request) {
-	v := e.current.view()
+	v := e.state.view()
 	switch {
 	case isNodePath(r.URL.Path):
 		e.answerNode(w, r)
@@ -81,7 +81,7 @@ func isNodePath(path string) bool {
 
 // answerNode answers a request of another node that is no call of a store.
 func (e *endpoint) answerNode(w http.ResponseWriter, r *http.Request) {
-	v := e.current.view()
+	v := e.state.view()
 	switch own := strings.HasPrefix(r.URL.Path, nodePath+"/"); {
 	case !e.authorized(r):
 		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)
@@ -107,10 +107,10 @@ func (e *endpoint) answerInvitation(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		refuse(w, fmt.Errorf("%w: %s: %w", queue.ErrInvalid, leadsQuery, err))
-	case e.current.life.Err() != nil || !e.current.ledGroups.accept(leads, now):
+	case e.state.life.Err() != nil || !e.state.ledGroups.accept(leads, now):
 		w.WriteHeader(http.StatusConflict)
 	default:
-		e.current.lookout.invite(now)
+		e.state.lookout.invite(now)
 	}
 }
 

@@ -77,9 +77,9 @@ func Accepts(leads int, every time.Duration, at []time.Time, others []int) (acce
 // grants that the cluster reports to the scheduler as lost. The goroutine that calls into schedulers wakes up
 // after the node has been closed and before its permits end.
 func LostAtClose() (lost []stint.Grant, err error) {
-	at := newCurrent(nil)
-	p := newPermits(at, "node", permitLease)
-	n := &Node{current: at, permits: p}
+	state := newNodeState(nil)
+	p := newPermits(state, "node", permitLease)
+	n := &Node{state: state, permits: p}
 	p.begin.Do(func() {}) // the goroutines are started below
 	s, err := n.Slots("limit", SlotsConfig{Max: 1})
 	if err != nil {
@@ -87,8 +87,8 @@ func LostAtClose() (lost []stint.Grant, err error) {
 	}
 	s.Bind(func() {}, func(g stint.Grant, _ error) { lost = append(lost, g) })
 	s.grants[1] = struct{}{} // a function runs on it
-	p.leave(at.life)
-	at.end(queue.ErrClosed)
+	p.leave(state.life)
+	state.end(queue.ErrClosed)
 	go p.call()
 	synctest.Wait()
 	p.end(queue.ErrClosed) // by watch
@@ -98,7 +98,7 @@ func LostAtClose() (lost []stint.Grant, err error) {
 
 // LeaderOf returns a node that leads with a store. It serves no other nodes and is not closed.
 func LeaderOf(s queue.Store) *Node {
-	cfg, at := Config{}.withDefaults(), newCurrent(nil)
-	at.replace(&view{term: &term{calls: s, now: cfg.clock}})
-	return &Node{current: at, calls: &caller{current: at, clock: cfg.clock, patience: cfg.Patience}}
+	cfg, state := Config{}.withDefaults(), newNodeState(nil)
+	state.replace(&view{term: &term{calls: s, now: cfg.clock}})
+	return &Node{state: state, calls: &caller{state: state, clock: cfg.clock, patience: cfg.Patience}}
 }

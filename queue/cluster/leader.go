@@ -28,10 +28,10 @@ func (v *view) leads() bool { return v.term != nil }
 // atEnd calls f when the view is replaced, unless stop is called before.
 func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.life, f) }
 
-// current has the present view of a node, and the life of the node. The parts of the node share it and
+// nodeState has the present view and the life of a node. The parts of the node share it and
 // know each other only by it: election replaces the view, the others read it, and requests to the
 // leader report to the lookout whether it answers. It is safe for concurrent use.
-type current struct {
+type nodeState struct {
 	life      context.Context //nolint:containedctx // of the node
 	end       context.CancelCauseFunc
 	ledGroups *ledGroups // of the process; nil without groups
@@ -43,22 +43,22 @@ type current struct {
 	couldNotLead atomic.Pointer[error]
 }
 
-// newCurrent returns a current that knows no leader.
-func newCurrent(g *ledGroups) *current {
-	c := &current{ledGroups: g, lookout: newLookout()}
-	c.life, c.end = context.WithCancelCause(context.Background())
-	c.replace(&view{})
-	return c
+// newNodeState returns the state of a node that knows no leader.
+func newNodeState(g *ledGroups) *nodeState {
+	s := &nodeState{ledGroups: g, lookout: newLookout()}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	s.replace(&view{})
+	return s
 }
 
 // view returns the present view.
-func (c *current) view() *view { return c.present.Load() }
+func (s *nodeState) view() *view { return s.present.Load() }
 
 // replace replaces the view.
-func (c *current) replace(v *view) {
-	v.life, v.end = context.WithCancel(c.life)
-	old := c.present.Swap(v)
-	c.ledGroups.replaced(old != nil && old.leads(), v.leads())
+func (s *nodeState) replace(v *view) {
+	v.life, v.end = context.WithCancel(s.life)
+	old := s.present.Swap(v)
+	s.ledGroups.replaced(old != nil && old.leads(), v.leads())
 	if old != nil {
 		old.end()
 		if old.at != nil && old.at != v.at {
@@ -68,11 +68,11 @@ func (c *current) replace(v *view) {
 }
 
 // ended returns why all calls end, or nil.
-func (c *current) ended() error { return context.Cause(c.life) }
+func (s *nodeState) ended() error { return context.Cause(s.life) }
 
 // why returns err, the error of a request to the leader, and why this node could not take over.
-func (c *current) why(err error) error {
-	if failed := c.couldNotLead.Load(); failed != nil {
+func (s *nodeState) why(err error) error {
+	if failed := s.couldNotLead.Load(); failed != nil {
 		return fmt.Errorf("%w; and this node could not lead: %v", err, *failed) //nolint:errorlint // no error of this call
 	}
 	return err
@@ -86,16 +86,16 @@ const (
 
 // toLeader sends each request to the node that leads. A request to a node that no longer
 // leads ends with an error.
-type toLeader struct{ current *current }
+type toLeader struct{ state *nodeState }
 
 // errNoLeader is the error of a request while no leader is known.
 var errNoLeader = errors.New("no node leads, or the leader cannot be called")
 
 // RoundTrip is as [http.RoundTripper] says.
 func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
-	v := t.current.view()
+	v := t.state.view()
 	if v.at == nil {
-		return nil, t.current.why(errNoLeader)
+		return nil, t.state.why(errNoLeader)
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := v.atEnd(func() { cancel(fmt.Errorf("%w any more", errNoLeader)) })
@@ -106,15 +106,15 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := v.at.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		if r.Context().Err() == nil {
-			t.current.lookout.suspect()
+			t.state.lookout.suspect()
 		}
 		release()
-		return nil, t.current.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
+		return nil, t.state.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
 	}
 	if res.StatusCode == http.StatusServiceUnavailable {
-		t.current.lookout.suspect()
+		t.state.lookout.suspect()
 	}
-	res.Body = body{res.Body, t.current.lookout, ctx, release}
+	res.Body = body{res.Body, t.state.lookout, ctx, release}
 	return res, nil
 }
 

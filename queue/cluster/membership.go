@@ -33,15 +33,15 @@ func (i *identity) member(leads int) member {
 // membership makes a node known to each leader, and asks the leader for the other nodes. It is safe
 // for concurrent use.
 type membership struct {
-	self    identity
-	current *current
-	dialer  dialer
-	log     *slog.Logger
+	self   identity
+	state  *nodeState
+	dialer dialer
+	log    *slog.Logger
 }
 
 // of returns the nodes of a host, as the leader knows them.
 func (m *membership) of(ctx context.Context, host string) ([]member, error) {
-	if v := m.current.view(); v.leads() {
+	if v := m.state.view(); v.leads() {
 		return v.term.roster.of(host, clock.Now()), nil
 	}
 	return m.askLeader(ctx, http.MethodGet, url.Values{hostQuery: {host}}, nil)
@@ -50,8 +50,8 @@ func (m *membership) of(ctx context.Context, host string) ([]member, error) {
 // run makes the node known to each leader, until the node is closed.
 func (m *membership) run() {
 	var e enrollment
-	for m.current.life.Err() == nil {
-		v := m.current.view()
+	for m.state.life.Err() == nil {
+		v := m.state.view()
 		if v != e.of {
 			e = enrollment{of: v}
 		}
@@ -90,7 +90,7 @@ func (e *enrollment) reachSelf(m *membership) {
 
 // askLeader enrolls this node with the leader.
 func (e *enrollment) askLeader(m *membership) {
-	self := m.self.member(m.current.ledGroups.count())
+	self := m.self.member(m.state.ledGroups.count())
 	led, err := m.askLeader(e.of.life, http.MethodPost, nil, self)
 	switch {
 	case e.of.life.Err() != nil:
@@ -110,18 +110,18 @@ func (e *enrollment) askLeader(m *membership) {
 
 // leave removes this node from those that the leader knows, if the leader answers soon.
 func (m *membership) leave() {
-	if v := m.current.view(); v.at == nil || v.leads() {
+	if v := m.state.view(); v.at == nil || v.leads() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), answersWithin)
 	defer stop()
 	// If it does not, it forgets this node later.
-	_, _ = m.askLeader(ctx, http.MethodDelete, nil, m.self.member(m.current.ledGroups.count()))
+	_, _ = m.askLeader(ctx, http.MethodDelete, nil, m.self.member(m.state.ledGroups.count()))
 }
 
 // askLeader sends a message about nodes to the leader, and returns the nodes of its answer.
 func (m *membership) askLeader(ctx context.Context, method string, q url.Values, about any) ([]member, error) {
-	return m.ask(ctx, toLeader{m.current}, method, q, about)
+	return m.ask(ctx, toLeader{m.state}, method, q, about)
 }
 
 // ask is askLeader over given connections.
@@ -152,7 +152,7 @@ func (m *membership) ask(
 		return nil, fmt.Errorf("the leader answers %q: it may be of an older version", res.Status)
 	}
 	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
-		m.current.lookout.answered(known)
+		m.state.lookout.answered(known)
 	}
 	var found []member
 	return found, json.Unmarshal(text, &found)

@@ -21,7 +21,7 @@ var errLost = fmt.Errorf("%w: no leader has confirmed the permits of this host i
 // are made by one goroutine, in the order in which their causes occur: a scheduler calls its
 // Slots with its lock held.
 type permits struct {
-	current *current
+	state   *nodeState
 	name    string // of the node
 	id      string // of this process
 	lease   time.Duration
@@ -53,9 +53,9 @@ type stamp struct {
 	at  time.Time
 }
 
-func newPermits(c *current, name string, lease time.Duration) *permits {
+func newPermits(state *nodeState, name string, lease time.Duration) *permits {
 	return &permits{
-		current: c, name: name, id: rand.Text(), lease: lease,
+		state: state, name: name, id: rand.Text(), lease: lease,
 		news: make(chan struct{}, 1), calls: make(chan struct{}, 1), left: make(chan struct{}, 1),
 	}
 }
@@ -77,8 +77,8 @@ func (p *permits) validLocked(now time.Time) bool {
 
 // connect keeps a session with the leader.
 func (p *permits) connect() {
-	for pause := againFirst; p.current.life.Err() == nil; pause = min(2*pause, againLast) {
-		v := p.current.view()
+	for pause := againFirst; p.state.life.Err() == nil; pause = min(2*pause, againLast) {
+		v := p.state.view()
 		if v.at != nil && p.converse() {
 			pause = againFirst
 		}
@@ -93,7 +93,7 @@ func (p *permits) connect() {
 
 // converse has a session with the leader, and reports whether the leader has answered.
 func (p *permits) converse() (answered bool) {
-	ctx, stop := context.WithCancel(p.current.life)
+	ctx, stop := context.WithCancel(p.state.life)
 	read, write := io.Pipe()
 	var writes sync.WaitGroup
 	defer func() {
@@ -110,7 +110,7 @@ func (p *permits) converse() (answered bool) {
 	if err != nil {
 		return false
 	}
-	res, err := toLeader{p.current}.RoundTrip(r)
+	res, err := toLeader{p.state}.RoundTrip(r)
 	if err != nil {
 		return false
 	}
@@ -297,7 +297,7 @@ func (p *permits) watch() {
 		case <-end.C:
 		case <-tick.C:
 			p.tick()
-		case <-p.current.life.Done():
+		case <-p.state.life.Done():
 			end.Stop()
 			p.end(queue.ErrClosed)
 			return

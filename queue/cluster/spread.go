@@ -44,7 +44,7 @@ func spread(ctx context.Context, nodes []*election, every time.Duration) {
 func surplus(nodes []*election, now time.Time, omit func(name string) bool) (from *election, to member, leads int) {
 	var views []*view
 	for _, n := range nodes {
-		v := n.current.view()
+		v := n.state.view()
 		views = append(views, v)
 		if v.leads() {
 			leads++
