@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,21 +197,40 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	if err != nil {
 		return nil, err
 	}
-	var missing error // of groups that may have the tasks in unknown
-	for _, g := range s.all() {
-		if len(unknown) == 0 {
-			break
-		}
-		if err := settle(g, unknown); err != nil {
-			missing = cmp.Or(missing, err)
-			continue
-		}
-		unknown = slices.DeleteFunc(unknown, func(i int) bool { return !errors.Is(answers[i], queue.ErrStale) })
+	if len(unknown) == 0 {
+		return answers, nil
 	}
-	if len(unknown) > 0 && missing != nil {
-		return nil, missing
+	if err := s.searchOutcomes(ctx, now, outcomes, unknown, answers); err != nil {
+		return nil, err
 	}
 	return answers, nil
+}
+
+// searchOutcomes settles outcomes of tasks whose groups are not known, at all groups at once: outcomes
+// are stale at a group that does not have their tasks. It returns when the groups of all have answered.
+func (s *Store) searchOutcomes(
+	ctx context.Context, now time.Time, outcomes []queue.Outcome, unknown []int, answers []error,
+) error {
+	var mu sync.Mutex // guards the variables below, and answers
+	found, left := make([]bool, len(outcomes)), len(unknown)
+	return s.search(ctx, s.all(), func(ctx context.Context, g int) (all bool, err error) {
+		errs, err := s.stores[g].Settle(ctx, now, pick(outcomes, unknown))
+		if err != nil {
+			return false, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, at := range unknown {
+			if found[at] {
+				continue
+			}
+			answers[at] = errs[i]
+			if found[at] = !errors.Is(errs[i], queue.ErrStale); found[at] {
+				left--
+			}
+		}
+		return left == 0, nil
+	})
 }
 
 // Heartbeat is as [queue.Store] says. The tasks of a group that does not answer within 3 s
