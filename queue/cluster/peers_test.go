@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,6 +57,47 @@ func TestC11_NodesFindEachOther(t *testing.T) {
 	}
 	closes(t, nodes["a:1"])
 	check(names[1:])
+}
+
+// TestC11_NodesThatCloseStayAway: a call by which a node makes itself known, and which the leader
+// handles only after the node has closed, does not bring it back.
+func TestC11_NodesThatCloseStayAway(t *testing.T) {
+	opener := kinds[1].opener(t, storetest.Config{})
+	called, gone, late := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	around := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/nodes" || r.Method == http.MethodGet {
+				h.ServeHTTP(w, r)
+				return
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if r.Method == http.MethodDelete {
+				h.ServeHTTP(w, r)
+				close(gone)
+				return
+			}
+			defer close(late)
+			close(called)
+			<-gone
+			h.ServeHTTP(w, r)
+		})
+	}
+	leader, err := cluster.OpenAround(t.Context(), opener, cluster.Config{Name: "a:1"}, around)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closes(t, leader)
+	follower := open(t, opener, cluster.Config{Name: "b:2"})
+	<-called
+	closes(t, follower)
+	<-late
+	if got := peers(t, leader, "b:2"); len(got) > 0 {
+		t.Errorf("the leader knows %v after the end of the node", got)
+	}
 }
 
 // peers returns the names of the nodes of a host.

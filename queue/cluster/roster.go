@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -50,18 +51,20 @@ type roster struct {
 
 	mu     sync.Mutex // guards the fields below
 	nodes  map[string]member
-	differ int // nodes whose share is not that of own
+	closed map[string]time.Time // until when calls of nodes that have closed may still arrive, by contact
+	differ int                  // nodes whose share is not that of own
 }
 
 func newRoster(own member, address string, log *slog.Logger) *roster {
 	own.address = address
-	return &roster{own: own, log: log, nodes: make(map[string]member)}
+	return &roster{own: own, log: log, nodes: make(map[string]member), closed: make(map[string]time.Time)}
 }
 
 // differs reports whether a node has another table of groups than this one.
 func (r *roster) differs(m member) bool { return m.Share != nil && !m.Share.Equal(*r.own.Share) }
 
-// add enrolls a node until enrolledFor from now.
+// add enrolls a node until enrolledFor from now, unless it has closed: its last calls may be handled in
+// any order.
 func (r *roster) add(m member, now time.Time) error {
 	c, err := parseContact(m.Contact)
 	if err != nil {
@@ -71,6 +74,9 @@ func (r *roster) add(m member, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(now)
+	if !r.closed[m.Contact].IsZero() {
+		return nil
+	}
 	before, known := r.nodes[m.Name]
 	if !known && len(r.nodes) >= rosterMost {
 		return fmt.Errorf("%w: the leader knows %d nodes, which is the limit", queue.ErrFull, rosterMost)
@@ -135,16 +141,20 @@ func (r *roster) count() int {
 }
 
 // remove removes a node that closes, unless another process has its name.
-func (r *roster) remove(m member) {
+func (r *roster) remove(m member, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forget(now)
+	r.closed[m.Contact] = now.Add(enrolledFor)
 	if r.nodes[m.Name].Contact == m.Contact {
 		r.drop(m.Name)
 	}
 }
 
-// forget removes the nodes that no longer enroll. The caller must hold mu.
+// forget removes the nodes that no longer enroll, and those whose calls have ended. The caller must
+// hold mu.
 func (r *roster) forget(now time.Time) {
+	maps.DeleteFunc(r.closed, func(_ string, until time.Time) bool { return until.Before(now) })
 	for name, m := range r.nodes {
 		if m.until.Before(now) {
 			r.drop(name)
@@ -236,7 +246,7 @@ func (r *roster) change(w http.ResponseWriter, q *http.Request) error {
 		return fmt.Errorf("%w: %w", queue.ErrInvalid, err)
 	}
 	if q.Method == http.MethodDelete {
-		r.remove(m)
+		r.remove(m, clock.Now())
 		return nil
 	}
 	return r.add(m, clock.Now())
