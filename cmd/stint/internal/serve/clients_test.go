@@ -24,10 +24,7 @@ func TestC5_SlowClientAtTheEnd(t *testing.T) {
 	}
 	store := slow{memstore.New(memstore.Config{}), make(chan struct{}), make(chan struct{})}
 	defer close(store.goOn)
-	front := server.New(store, server.Config{Timeout: time.Millisecond})
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- serve.ServeCalls(ctx, front, l, slog.New(slog.DiscardHandler)) }()
+	front := server.New(store, server.Config{Timeout: 100 * time.Millisecond})
 	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +33,9 @@ func TestC5_SlowClientAtTheEnd(t *testing.T) {
 	if _, err := conn.Write([]byte("GET /v2/stats HTTP/1.1\r\nHost: s\r\nStint-Client: test\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- serve.ServeCalls(ctx, front, l, slog.New(slog.DiscardHandler)) }()
 	<-store.begun
 	stop()
 	if err := <-served; err != nil {
