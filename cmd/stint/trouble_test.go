@@ -5,6 +5,7 @@ package main_test
 import (
 	"bufio"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,39 @@ func TestC6_ServeWithoutRoom(t *testing.T) {
 	s.start()
 	s.hasty("wait", s.submit("true")).want(t, "", "", 0)
 	s.stop()
+}
+
+// A server takes no calls before its store is open: a command says so, and not that there is none.
+func TestC6_ServerThatOpensItsStore(t *testing.T) {
+	const says = "the server at stint-data takes no calls at present: it opens its store"
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := &served{t: t, dir: t.TempDir()}
+	s.cmd = s.command("serve", "--store", "redis://"+l.Addr().String())
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	silent, err := l.Accept() // the server has locked its directory, and waits for the database
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	s.hasty("ls").want(t, "", says, 125)
+	s.kill()
+	s.hasty("ls").want(t, "", "no server at stint-data: start one with stint serve", 125)
+
+	s = serve(t)
+	socket := filepath.Join(s.dir, "stint-data", "stint.sock")
+	if err := os.Remove(socket); err != nil { // as before it is made
+		t.Fatal(err)
+	}
+	s.hasty("ls").want(t, "", says, 125)
+	s.hasty("ls", "--server", "stint-data/stint.sock").want(t, "", "takes no calls at present", 125)
+	s.stop()
+	s.hasty("ls").want(t, "", "no server at stint-data: start one with stint serve", 125)
 }
 
 // A command that cannot reach a server says so at once.

@@ -84,6 +84,15 @@ func socketOf(path string) (string, error) {
 	return serve.Socket(path)
 }
 
+// dirOf returns the directory of the server at an address: that of its socket, or the address itself.
+func dirOf(address string) string {
+	path := strings.TrimPrefix(address, "unix:")
+	if filepath.Base(path) == serve.SocketName {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
 // looksLikePort reports whether an address without a scheme is more likely a network
 // address than the name of a directory.
 func looksLikePort(address string) bool {
@@ -210,6 +219,10 @@ func Explain(err error, address string) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("the server at %s is another user's: run the command as that user, "+
 			"or name a server of your own with --server: %w", address, network)
+	}
+	if serve.InUse(dirOf(address)) {
+		return fmt.Errorf("the server at %s takes no calls at present: it opens its store, which takes a while with "+
+			"millions of tasks, or it ends; try again, or let the command try for longer with STINT_PATIENCE=1m: %w", address, network)
 	}
 	const storeName = "store" // in the directory of a server or of stint upload
 	start := "stint serve"

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -188,4 +189,26 @@ func lockDir(ctx context.Context, cfg *Config) error {
 	}
 	cfg.lock = f
 	return nil
+}
+
+// InUse reports whether another process has locked the directory of a server. It has then opened the
+// store, or is about to.
+func InUse(dir string) bool {
+	return isLocked(filepath.Join(dir, storeName, lockName), func(fd uintptr) bool {
+		lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+		return syscall.FcntlFlock(fd, syscall.F_GETLK, &lock) == nil && lock.Type != syscall.F_UNLCK
+	}) || isLocked(filepath.Join(dir, lockName), func(fd uintptr) bool {
+		// A server that starts at this moment tries again.
+		return errors.Is(syscall.Flock(int(fd), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EAGAIN)
+	})
+}
+
+// isLocked reports whether the lock file at path exists and locked finds a lock on it.
+func isLocked(path string, locked func(fd uintptr) bool) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	return locked(f.Fd())
 }
