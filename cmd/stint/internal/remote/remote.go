@@ -222,7 +222,8 @@ func Explain(err error, address string) error {
 	}
 	if serve.InUse(dirOf(address)) {
 		return fmt.Errorf("the server at %s takes no calls at present: it opens its store, which takes a while with "+
-			"millions of tasks, or it ends; try again, or let the command try for longer with STINT_PATIENCE=1m: %w", address, network)
+			"millions of tasks, or it ends; try again, or let the command try for longer with STINT_PATIENCE=1m: %w",
+			address, network)
 	}
 	const storeName = "store" // in the directory of a server or of stint upload
 	start := "stint serve"
