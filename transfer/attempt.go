@@ -265,7 +265,7 @@ func (a *attempt) compare(ctx context.Context, p *plan) (*plan, error) {
 // uploadPlan sends what the server does not have, and returns the URL of the file.
 func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 	created := p.urls()
-	if err := eachLane(ctx, p, a.prepare); err != nil {
+	if err := a.eachLane(ctx, p, sender.prepare); err != nil {
 		return "", err
 	}
 	if p.file != a.source.at { // its chunks have been compared
@@ -281,7 +281,7 @@ func (a *attempt) uploadPlan(ctx context.Context, p *plan) (string, error) {
 			return "", err
 		}
 	}
-	if err := eachLane(ctx, p, a.send); err != nil {
+	if err := a.eachLane(ctx, p, sender.send); err != nil {
 		return "", err
 	}
 	if len(p.lanes) == 1 && !a.can.Commit {
@@ -318,16 +318,16 @@ func (a *attempt) sync(ctx context.Context) (end func()) {
 
 // eachLane calls fn for every lane at once, and returns the first error. That error ends the
 // context of the others.
-func eachLane(ctx context.Context, p *plan, fn func(context.Context, *plan, *lane) error) error {
+func (a *attempt) eachLane(ctx context.Context, p *plan, fn func(sender, context.Context) error) error {
 	if len(p.lanes) == 1 {
-		return fn(ctx, p, p.lanes[0])
+		return fn(a.sender(p, 0), ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
-	for _, l := range p.lanes {
+	for i := range p.lanes {
 		all.Go(func() {
-			if err := fn(ctx, p, l); err != nil {
+			if err := fn(a.sender(p, i), ctx); err != nil {
 				cancel(err)
 			}
 		})
@@ -368,7 +368,7 @@ func (a *attempt) sendLength(ctx context.Context, p *plan) error {
 		if err := a.source.unchanged(); err != nil {
 			return fmt.Errorf("%w: %w", errRead, err)
 		}
-		_, err := a.transmit(ctx, p, p.lanes[0], piece, &part{source: a.source})
+		_, err := a.sender(p, 0).transmit(ctx, piece, &part{source: a.source})
 		return err
 	})
 }

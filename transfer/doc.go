@@ -54,7 +54,8 @@ package transfer
 //   - files.go: Files, which expands patterns and directories
 //   - config.go: Config and its defaults
 //   - attempt.go: Handle, and one attempt of an upload
-//   - lane.go: a range of the file that is sent chunk by chunk
+//   - lane.go: a range of the file, and the upload that it is sent to
+//   - sender.go: sends a lane chunk by chunk
 //   - backoff.go: which requests are repeated, and when
 //   - stream.go: uploads of the input
 //   - terminate.go: deletes unfinished uploads at the server

@@ -87,7 +87,7 @@ func (a *attempt) sendInput(ctx context.Context) error {
 		if last = errors.Is(err, io.EOF); err != nil && !last {
 			return err
 		}
-		if err := a.sendBuffer(ctx, p, buffer[:n], last); err != nil {
+		if err := a.sender(p, 0).sendBuffer(ctx, buffer[:n], last); err != nil {
 			return err
 		}
 	}
@@ -120,20 +120,19 @@ func readChunk(ctx context.Context, input io.Reader, buffer []byte) (n int, err 
 
 // sendBuffer sends one chunk of the input, as often as necessary. The last one has the length
 // of the whole.
-func (a *attempt) sendBuffer(ctx context.Context, p *plan, chunk []byte, last bool) error {
-	l := p.lanes[0]
-	from := l.offset.Load()
-	b, furthest := backoff{policy: a.cfg.Retry}, from
+func (s sender) sendBuffer(ctx context.Context, chunk []byte, last bool) error {
+	from := s.offset.Load()
+	b, furthest := backoff{policy: s.attempt.cfg.Retry}, from
 	for {
-		err := a.tryBuffer(ctx, p, from, chunk, last)
+		err := s.tryBuffer(ctx, from, chunk, last)
 		if err == nil {
 			return nil
 		}
-		if now := l.offset.Load(); now > furthest {
-			furthest, b = now, backoff{policy: a.cfg.Retry}
+		if now := s.offset.Load(); now > furthest {
+			furthest, b = now, backoff{policy: s.attempt.cfg.Retry}
 		}
-		l.known = false
-		if err := a.again(ctx, &b, err); err != nil {
+		s.known = false
+		if err := s.attempt.again(ctx, &b, err); err != nil {
 			return err
 		}
 	}
@@ -141,11 +140,10 @@ func (a *attempt) sendBuffer(ctx context.Context, p *plan, chunk []byte, last bo
 
 // tryBuffer makes one request with what the server does not have of a chunk that begins at
 // from.
-func (a *attempt) tryBuffer(ctx context.Context, p *plan, from int64, chunk []byte, last bool) error {
-	l := p.lanes[0]
+func (s sender) tryBuffer(ctx context.Context, from int64, chunk []byte, last bool) error {
 	end := from + int64(len(chunk))
-	if !l.known {
-		held, err := a.server.Held(ctx, a.file(p), l.described())
+	if !s.known {
+		held, err := s.attempt.server.Held(ctx, s.attempt.file(s.plan), s.described())
 		if err != nil {
 			return err
 		}
@@ -153,27 +151,27 @@ func (a *attempt) tryBuffer(ctx context.Context, p *plan, from int64, chunk []by
 		if at < from || at > end {
 			return fmt.Errorf("the server has %d bytes of the input, and the client bytes %d to %d", at, from, end)
 		}
-		l.offset.Store(at)
-		l.known = true
+		s.offset.Store(at)
+		s.known = true
 	}
-	at := l.offset.Load()
-	piece := &protocol.Piece{Chunk: int(from / p.layout.chunk), Offset: at, Size: end - at, Whole: -1}
+	at := s.offset.Load()
+	piece := &protocol.Piece{Chunk: int(from / s.plan.layout.chunk), Offset: at, Size: end - at, Whole: -1}
 	if last {
 		piece.Whole = end
 	} else if at == end {
 		return nil // the answer to an earlier request was lost
 	}
-	if a.can.Sums {
+	if s.attempt.can.Sums {
 		piece.Sums, piece.CRC32C = true, crc32.Checksum(chunk[at-from:], castagnoli())
 	}
-	if a.can.SHA256 {
+	if s.attempt.can.SHA256 {
 		sum := sha256.Sum256(chunk[at-from:])
 		piece.SHA256 = sum[:]
 	}
 	content := &part{source: bytes.NewReader(chunk), offset: at - from, end: end - from}
-	if _, err := a.transmit(ctx, p, l, piece, content); err != nil {
+	if _, err := s.transmit(ctx, piece, content); err != nil {
 		return err
 	}
-	l.offset.Store(end)
+	s.offset.Store(end)
 	return nil
 }
