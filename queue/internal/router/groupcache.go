@@ -43,3 +43,16 @@ func (c *groupCache) of(id queue.ID) (group int, known bool) {
 	}
 	return group, known
 }
+
+// split divides the indexes of some items by the groups that are known to have them.
+func (c *groupCache) split(n int, id func(i int) queue.ID) (known map[int][]int, unknown []int) {
+	known = make(map[int][]int)
+	for i := range n {
+		if g, ok := c.of(id(i)); ok {
+			known[g] = append(known[g], i)
+		} else {
+			unknown = append(unknown, i)
+		}
+	}
+	return known, unknown
+}

@@ -36,7 +36,7 @@ func (s *Store) Find(ctx context.Context, f queue.Filter, p queue.Page) ([]queue
 func (s *Store) findAll(ctx context.Context, f queue.Filter, p queue.Page) ([]queue.Task, error) {
 	groups, wanted := s.all(), make(map[queue.ID]bool)
 	if len(f.IDs) > 0 && f.Batch.IsZero() {
-		known, unknown := s.split(len(f.IDs), func(i int) queue.ID { return f.IDs[i] })
+		known, unknown := s.tasks.split(len(f.IDs), func(i int) queue.ID { return f.IDs[i] })
 		if len(unknown) == 0 {
 			groups = slices.DeleteFunc(groups, func(g int) bool { return known[g] == nil })
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +20,11 @@ import (
 // goes to all groups, and is a step in each. A call that needs tasks of several groups in one
 // step is refused with [queue.ErrInvalid].
 type Store struct {
-	table   *Table
-	stores  []queue.Store // by group
+	groups
+
 	tasks   groupCache
 	batches groupCache
-	slow    []slow        // by group
-	silent  []atomic.Bool // by group: it did not answer the last call of gather
+	slow    []slow // by group
 	probes  sync.WaitGroup
 }
 
@@ -37,112 +35,7 @@ func New(t *Table, stores []queue.Store) *Store {
 	if t.Len() != len(stores) {
 		panic(fmt.Sprintf("router: %d stores for %d groups", len(stores), t.Len()))
 	}
-	return &Store{table: t, stores: stores, slow: make([]slow, len(stores)), silent: make([]atomic.Bool, len(stores))}
-}
-
-// partWithin limits a part of a call that does not need all groups, so that a group without a leader does
-// not delay the others for long.
-const partWithin = 3 * time.Second
-
-// silentWithin is partWithin of lists, for a group that did not answer the last one.
-const silentWithin = 500 * time.Millisecond
-
-// each calls a function for some groups at once, and returns when all calls have.
-func (s *Store) each(groups []int, call func(group int) error) error {
-	if len(groups) == 1 {
-		return call(groups[0])
-	}
-	errs := make([]error, len(groups))
-	var calls sync.WaitGroup
-	for i, g := range groups {
-		calls.Go(func() {
-			if errs[i] = call(g); errs[i] != nil {
-				errs[i] = fmt.Errorf("group %s: %w", s.table.Name(g), errs[i])
-			}
-		})
-	}
-	calls.Wait()
-	return errors.Join(errs...)
-}
-
-// search is each for calls that look for something: when one has found all of it, the others are
-// ended, and their errors do not count.
-func (s *Store) search(
-	ctx context.Context, groups []int, look func(ctx context.Context, group int) (all bool, err error),
-) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var found atomic.Bool
-	err := s.each(groups, func(g int) error {
-		all, err := look(ctx, g)
-		if all {
-			found.Store(true)
-			stop()
-		}
-		return err
-	})
-	if found.Load() {
-		return nil
-	}
-	return err
-}
-
-// errSilent is the error of a group that has not answered a part of a call in time.
-var errSilent = fmt.Errorf("%w: it does not answer in time", queue.ErrUnavailable)
-
-// partOf returns the context for a part of a call: limited, if the call has several. The error of a
-// store that a context has ended wraps the cause.
-func partOf(ctx context.Context, parts int) (context.Context, context.CancelFunc) {
-	if parts == 1 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, partWithin, errSilent)
-}
-
-// gather calls a function for all groups at once, and returns a [queue.PartialError] if some do not
-// answer within 3 s; for a group that did not answer the last such call, within 0.5 s, because lists
-// are read page by page.
-func (s *Store) gather(ctx context.Context, call func(ctx context.Context, group int) error) error {
-	errs := make([]error, len(s.stores))
-	err := s.each(s.all(), func(g int) error {
-		part, stop := partOf(ctx, len(s.stores))
-		defer stop()
-		if s.silent[g].Load() {
-			part, stop = context.WithTimeoutCause(part, silentWithin, errSilent)
-			defer stop()
-		}
-		errs[g] = call(part, g)
-		if ctx.Err() == nil {
-			s.silent[g].Store(errs[g] != nil)
-		}
-		return errs[g]
-	})
-	if err == nil || ctx.Err() != nil || !slices.Contains(errs, nil) {
-		return err
-	}
-	var partial queue.PartialError
-	for g, why := range errs {
-		switch {
-		case why == nil:
-		case errors.Is(why, queue.ErrUnavailable):
-			reason := strings.ReplaceAll(why.Error(), queue.ErrUnavailable.Error()+": ", "") // it is that of the PartialError
-			partial.Missing = append(partial.Missing, queue.MissingGroup{Name: s.table.Name(g), Reason: reason})
-		default:
-			return err
-		}
-	}
-	return &partial
-}
-
-// all returns all groups, the default group first.
-func (s *Store) all() []int {
-	groups := []int{s.table.Default()}
-	for g := range s.stores {
-		if g != s.table.Default() {
-			groups = append(groups, g)
-		}
-	}
-	return groups
+	return &Store{groups: groups{t, stores, make([]atomic.Bool, len(stores))}, slow: make([]slow, len(stores))}
 }
 
 // Claim is as [queue.Store] says.
@@ -153,19 +46,6 @@ func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.
 		s.tasks.put(claimed.Tasks[i].ID, g)
 	}
 	return claimed, err
-}
-
-// split divides the indexes of some items by the groups that are known to have them.
-func (s *Store) split(n int, id func(i int) queue.ID) (known map[int][]int, unknown []int) {
-	known = make(map[int][]int)
-	for i := range n {
-		if g, ok := s.tasks.of(id(i)); ok {
-			known[g] = append(known[g], i)
-		} else {
-			unknown = append(unknown, i)
-		}
-	}
-	return known, unknown
 }
 
 // pick returns the items with some indexes.
@@ -184,7 +64,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	if len(outcomes) == 0 {
 		return s.stores[s.table.Default()].Settle(ctx, now, outcomes)
 	}
-	known, unknown := s.split(len(outcomes), func(i int) queue.ID { return outcomes[i].ID })
+	known, unknown := s.tasks.split(len(outcomes), func(i int) queue.ID { return outcomes[i].ID })
 	answers := make([]error, len(outcomes))
 	settle := func(g int, indexes []int) error {
 		errs, err := s.stores[g].Settle(ctx, now, pick(outcomes, indexes))
@@ -238,7 +118,7 @@ func (s *Store) searchOutcomes(
 func (s *Store) Heartbeat(
 	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
 ) ([]queue.Answer, error) {
-	parts, unknown := s.split(len(heartbeats), func(i int) queue.ID { return heartbeats[i].ID })
+	parts, unknown := s.tasks.split(len(heartbeats), func(i int) queue.ID { return heartbeats[i].ID })
 	for name := range w.Kinds {
 		g := s.table.Of(name)
 		parts[g] = append(parts[g], nil...)
@@ -250,7 +130,7 @@ func (s *Store) Heartbeat(
 	send := func(g int, indexes []int, among int) error {
 		part, stop := partOf(ctx, among)
 		defer stop()
-		got, err := s.stores[g].Heartbeat(part, now, s.worker(w, g), pick(heartbeats, indexes))
+		got, err := s.stores[g].Heartbeat(part, now, s.table.worker(w, g), pick(heartbeats, indexes))
 		for i, at := range indexes {
 			if err == nil {
 				answers[at] = got[i]
@@ -316,18 +196,6 @@ func (s *Store) searchHeartbeats(
 	return nil
 }
 
-// worker returns a worker with its queues of one group.
-func (s *Store) worker(w queue.Worker, group int) queue.Worker {
-	kinds := make(map[string][]string)
-	for name, of := range w.Kinds {
-		if s.table.Of(name) == group {
-			kinds[name] = of
-		}
-	}
-	w.Kinds = kinds
-	return w
-}
-
 // Command is as [queue.Store] says, but that a command for several groups takes the oldest
 // tasks of the default group first, then those of the others. One for tasks whose groups are all
 // known asks no other group.
@@ -337,7 +205,7 @@ func (s *Store) Command(ctx context.Context, now time.Time, c queue.Command) (to
 	}
 	groups := s.all()
 	if ids := c.Filter.IDs; len(ids) > 0 {
-		known, unknown := s.split(len(ids), func(i int) queue.ID { return ids[i] })
+		known, unknown := s.tasks.split(len(ids), func(i int) queue.ID { return ids[i] })
 		if len(unknown) == 0 {
 			groups = slices.DeleteFunc(groups, func(g int) bool { return known[g] == nil })
 		}

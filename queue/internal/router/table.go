@@ -154,3 +154,15 @@ func queueOf(name string) string {
 	}
 	return name
 }
+
+// worker returns a worker with its queues of one group.
+func (t *Table) worker(w queue.Worker, group int) queue.Worker {
+	kinds := make(map[string][]string)
+	for name, of := range w.Kinds {
+		if t.Of(name) == group {
+			kinds[name] = of
+		}
+	}
+	w.Kinds = kinds
+	return w
+}
