@@ -4,7 +4,7 @@ package backlog
 // the running total is below its tier's cap, the slots it needs are free, its
 // key has room and nothing in its tier goes before it.
 func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
-	if running >= b.slots.caps[tier] || weight > b.slots.max-running || b.Closed(running)&(1<<tier) != 0 {
+	if running >= b.bounds.caps[tier] || weight > b.bounds.max-running || b.Closed(running)&(1<<tier) != 0 {
 		return false
 	}
 	return b.keys.HasRoom(key)
@@ -16,7 +16,7 @@ func (b *Backlog[T]) Admits(tier int, key string, weight, running int) bool {
 func (b *Backlog[T]) Closed(running int) uint8 {
 	e, guarded := b.next(running, b.order.eligible, b.order.all)
 	switch {
-	case e == nil || int(e.weight) <= b.slots.max-running:
+	case e == nil || int(e.weight) <= b.bounds.max-running:
 		return b.order.eligible
 	case guarded:
 		return 1<<Tiers - 1
@@ -33,7 +33,7 @@ func (b *Backlog[T]) Eligible() uint8 { return b.order.eligible }
 // counts only if nothing else may start: otherwise it affects a single start, and the
 // starts after it are of another tier.
 func (b *Backlog[T]) Highest(running int) (tier int) {
-	if tier = b.slots.highest(running, b.order.eligible); tier >= 0 {
+	if tier = b.bounds.highest(running, b.order.eligible); tier >= 0 {
 		return tier
 	}
 	if e, guarded := b.next(running, b.order.eligible, b.order.all); guarded {

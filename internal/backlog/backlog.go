@@ -83,9 +83,9 @@
 //   - order: what waits and which of it may start, without limits (order.go; tier.go, flow.go,
 //     queue.go, queues.go, aged.go and class.go have its parts);
 //   - [Keys]: counts, limits and blocking by key (keys.go, key.go);
-//   - slots: the maximum and the caps (config.go);
+//   - [Bounds]: the maximum and the caps (bounds.go);
 //   - guard: the starvation guard's turns (guard.go);
-//   - [Backlog]: the decisions from these (backlog.go, admission.go), and their reasons (why.go);
+//   - [Backlog]: the decisions from these (backlog.go, admission.go), and their reasons (why.go, ahead.go);
 //   - virtual time does not overflow (rebase.go);
 //   - [Run]: many pieces of work for which one entry stands (run.go);
 //   - [Scan]: a copy in pieces (snapshot.go, chunks.go).
@@ -104,7 +104,7 @@ const Tiers = 7
 type Backlog[T any] struct {
 	order  order[T]
 	keys   Keys[T]
-	slots  slots
+	bounds Bounds
 	guard  guard
 	ticket uint64 // the last one given
 }
@@ -113,7 +113,7 @@ type Backlog[T any] struct {
 func New[T any](cfg Config) *Backlog[T] {
 	b := new(Backlog[T])
 	b.order.init()
-	b.slots.set(cfg.Max, cfg.Caps)
+	b.bounds.set(cfg.Max, cfg.Caps)
 	b.keys = Keys[T]{
 		order: &b.order, perKey: cfg.PerKey, limits: cfg.KeyLimits, shared: cfg.SharedLimits, share: cfg.Share,
 		turned: cfg.Turned,
@@ -124,6 +124,9 @@ func New[T any](cfg Config) *Backlog[T] {
 
 // Keys returns the keys of the backlog.
 func (b *Backlog[T]) Keys() *Keys[T] { return &b.keys }
+
+// Bounds returns the maximum and the caps of the backlog.
+func (b *Backlog[T]) Bounds() *Bounds { return &b.bounds }
 
 // Arrival is how an entry is queued.
 type Arrival struct {
@@ -187,7 +190,7 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
 // entry, or [Backlog.Pass] when a finish started nothing.
 func (b *Backlog[T]) Peek(running int) *Entry[T] {
 	e, _ := b.next(running, b.order.eligible, b.order.all)
-	if e == nil || int(e.weight) > b.slots.max-running {
+	if e == nil || int(e.weight) > b.bounds.max-running {
 		return nil
 	}
 	return e
@@ -198,7 +201,7 @@ func (b *Backlog[T]) Peek(running int) *Entry[T] {
 // calls [Backlog.PassOf].
 func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
 	e, _ := b.next(running, b.order.readyIn(classes), classes)
-	if e == nil || int(e.weight) > b.slots.max-running {
+	if e == nil || int(e.weight) > b.bounds.max-running {
 		return nil
 	}
 	return e
@@ -208,13 +211,13 @@ func (b *Backlog[T]) PeekOf(running int, classes []int) *Entry[T] {
 // turn it is, and whether the guard chose it. The entry may be too heavy
 // for the slots that are free.
 func (b *Backlog[T]) next(running int, ready uint8, classes []int) (e *Entry[T], guarded bool) {
-	if running >= b.slots.max || ready == 0 {
+	if running >= b.bounds.max || ready == 0 {
 		return nil, false
 	}
 	if own, ok := b.guard.tier(); ok && ready&(1<<own) != 0 {
 		return b.order.first(own, classes).first(), true
 	}
-	if highest := b.slots.highest(running, ready); highest >= 0 {
+	if highest := b.bounds.highest(running, ready); highest >= 0 {
 		return b.order.first(highest, classes).first(), false
 	}
 	return nil, false
@@ -246,7 +249,7 @@ func (b *Backlog[T]) Pass(running int) {
 // PassOf is Pass for a taker of only some classes. A turn of the guard
 // whose entry is of another class is over: perhaps nothing takes that class.
 func (b *Backlog[T]) PassOf(running int, classes []int) {
-	if b.order.eligible == 0 || running >= b.slots.max {
+	if b.order.eligible == 0 || running >= b.bounds.max {
 		return
 	}
 	if _, guarded := b.next(running, b.order.readyIn(classes), classes); !guarded {

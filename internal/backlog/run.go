@@ -80,7 +80,7 @@ func (b *Backlog[T]) Alone() (tier int) {
 		return -1
 	}
 	tier = bits.Len8(b.order.eligible) - 1
-	if f := &b.order.tiers[tier].plain; f.run && f.queued == 1 && b.slots.caps[tier] == b.slots.max {
+	if f := &b.order.tiers[tier].plain; f.run && f.queued == 1 && b.bounds.caps[tier] == b.bounds.max {
 		return tier
 	}
 	return -1

@@ -245,13 +245,13 @@ func (w *runWorld) limits() string {
 	switch w.rnd.IntN(4) {
 	case 0:
 		w.cfg.Max = max(w.rnd.IntN(15), w.heaviest())
-		w.fast.SetMax(w.cfg.Max)
+		w.fast.Bounds().SetMax(w.cfg.Max)
 	case 1:
 		w.cfg.Caps = randomCaps(w.rnd)
-		w.fast.SetCaps(w.cfg.Caps)
+		w.fast.Bounds().SetCaps(w.cfg.Caps)
 	case 2:
 		w.cfg.Caps = [backlog.Tiers]int{}
-		w.fast.SetCaps(w.cfg.Caps)
+		w.fast.Bounds().SetCaps(w.cfg.Caps)
 	default:
 		w.cfg.PerKey = w.rnd.IntN(4)
 		w.fast.Keys().SetPerKey(w.cfg.PerKey)
@@ -379,7 +379,7 @@ func (w *runWorld) check(did string) {
 // drain finishes everything.
 func (w *runWorld) drain() {
 	w.cfg.Max, w.cfg.PerKey = max(w.cfg.Max, w.heaviest(), 1), 0
-	w.fast.SetMax(w.cfg.Max)
+	w.fast.Bounds().SetMax(w.cfg.Max)
 	w.fast.Keys().SetPerKey(0)
 	w.slow.cfg = w.cfg
 	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)

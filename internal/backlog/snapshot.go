@@ -94,7 +94,7 @@ func ScanRuns[T, V any](
 			s.party(k, tier)
 		}
 	}
-	out := &Snapshot[V]{queued: s.queued, max: b.slots.max, caps: b.slots.caps, guard: b.guard}
+	out := &Snapshot[V]{queued: s.queued, max: b.bounds.max, caps: b.bounds.caps, guard: b.guard}
 	out.served, out.need = b.guarded()
 	lock.Unlock()
 	out.rows, out.queues = s.rows.flat(), s.queues.flat()
@@ -322,7 +322,7 @@ func (s *Snapshot[V]) All(running int) iter.Seq[Place[V]] {
 }
 
 // aheadInTier counts the entries of a row's tier that go before it, at most; see
-// Backlog.aheadInTier. The rows before this one have been explained.
+// order.aheadInTier. The rows before this one have been explained.
 func (s *Snapshot[V]) aheadInTier(row *snapshotRow[V], q *snapshotQueue, ordered []*snapshotQueue) int {
 	if len(ordered) > maxQueues {
 		return s.queued[q.tier] - (q.n - q.ahead)

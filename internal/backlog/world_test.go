@@ -207,7 +207,7 @@ func (w *world) resize() string {
 	if heaviest := w.heaviest(); w.cfg.Max < heaviest {
 		w.cfg.Max = heaviest // the scheduler refuses what can never run
 	}
-	w.fast.SetMax(w.cfg.Max)
+	w.fast.Bounds().SetMax(w.cfg.Max)
 	w.slow.cfg.Max = w.cfg.Max
 	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
 	w.dispatch()
@@ -226,7 +226,7 @@ func (w *world) heaviest() (weight int) {
 
 func (w *world) recap() string {
 	w.cfg.Caps = randomCaps(w.rnd)
-	w.fast.SetCaps(w.cfg.Caps)
+	w.fast.Bounds().SetCaps(w.cfg.Caps)
 	w.slow.caps = backlog.Resolve(w.cfg.Max, w.cfg.Caps)
 	w.dispatch()
 	return fmt.Sprintf("caps %v", w.cfg.Caps)
@@ -346,7 +346,7 @@ func TestModel_BacklogMatchesReference(t *testing.T) {
 // drain finishes everything: no entry and no slot may be left.
 func (w *world) drain() {
 	w.cfg.Max, w.cfg.PerKey, w.cfg.KeyLimits = max(w.cfg.Max, w.heaviest(), 1), 0, nil
-	w.fast.SetMax(w.cfg.Max)
+	w.fast.Bounds().SetMax(w.cfg.Max)
 	clear(w.cfg.SharedLimits) // before SetLimits reviews the keys: a shared limit holds where no other does
 	w.fast.Keys().SetLimits(0, nil)
 	for _, key := range keys {

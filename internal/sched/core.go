@@ -67,7 +67,7 @@ func (c *core) refuses(weight int, nested bool) error {
 
 // tooMuch returns why work of a weight can never run, or nil.
 func (c *core) tooMuch(weight int) error {
-	limit := c.queue.policy.Max()
+	limit := c.queue.policy.Bounds().Max()
 	switch {
 	case limit == 0:
 		return ErrNoCapacity

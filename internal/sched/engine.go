@@ -57,7 +57,7 @@ func New(cfg Config) *Engine {
 	if cfg.Queue > 0 {
 		e.blocked = backpressure{e: e, log: backlog.New[*entry](backlog.Config{Max: cfg.Queue, Share: cfg.Share})}
 	}
-	e.gate.publish(e.queue.policy.Max(), e.queue.policy.Caps())
+	e.gate.publish(e.queue.policy.Bounds())
 	if e.tracks {
 		e.gate.word.Or(slowBit)
 	}

@@ -28,7 +28,7 @@ type Forecast struct {
 func (e *Engine) forecast() Forecast {
 	q := &e.queue
 	at := q.read()
-	f := Forecast{pace: q.pace, limit: q.policy.Max()}
+	f := Forecast{pace: q.pace, limit: q.policy.Bounds().Max()}
 	if q.jobs.mean == 0 || f.limit == 0 || e.cfg.Slots != nil {
 		return f
 	}

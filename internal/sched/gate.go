@@ -1,6 +1,10 @@
 package sched
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/stintgo/stint/internal/backlog"
+)
 
 // gate is the state that admission needs without a lock, in one atomic word:
 //
@@ -64,9 +68,9 @@ func (g *gate) running() int { return int(uint32(g.word.Load())) }
 
 // publish makes the limits visible to calls without the lock, and voids admissions that
 // were decided under the old limits.
-func (g *gate) publish(limit int, caps [Tiers]int) {
-	g.limit.Store(uint32(limit))
-	for i, n := range caps {
+func (g *gate) publish(b *backlog.Bounds) {
+	g.limit.Store(uint32(b.Max()))
+	for i, n := range b.Caps() {
 		g.caps[i].Store(uint32(n))
 	}
 	g.word.Add(epochOne)

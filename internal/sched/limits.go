@@ -27,12 +27,14 @@ func (l *Limits) change(apply func()) {
 	apply()
 	e.queue.pace.off = l.paused != nil
 	e.queue.look()
-	e.gate.publish(e.queue.policy.Max(), e.queue.policy.Caps())
+	e.gate.publish(e.queue.policy.Bounds())
 	e.dispatchAndUnlock(0, false)
 }
 
 // SetCaps changes the caps of the tiers.
-func (l *Limits) SetCaps(caps [Tiers]int) { l.change(func() { l.e.queue.log().SetCaps(caps) }) }
+func (l *Limits) SetCaps(caps [Tiers]int) {
+	l.change(func() { l.e.queue.log().Bounds().SetCaps(caps) })
+}
 
 // SetPerKey changes how many entries of one key run at once.
 func (l *Limits) SetPerKey(n int) { l.change(func() { l.e.queue.log().Keys().SetPerKey(n) }) }
@@ -54,7 +56,7 @@ func (l *Limits) Resume() { l.change(func() { l.paused = nil }) }
 func (l *Limits) Resize(slots int) {
 	e := l.e
 	l.change(func() {
-		e.queue.log().SetMax(slots)
+		e.queue.log().Bounds().SetMax(slots)
 		if slots == 0 || slots < e.queue.most { // else nothing is refused, which takes long to find out in a long queue
 			e.refuseAll(e.tooMuch)
 			e.blocked.refuse(e.tooMuch)

@@ -125,7 +125,7 @@ func (q *queue) waiting() uint8 {
 // read reads the clock.
 func (q *queue) read() int64 {
 	at := q.clock.read()
-	q.pace.read(at, q.waiting(), q.policy.Max())
+	q.pace.read(at, q.waiting(), q.policy.Bounds().Max())
 	return at
 }
 
@@ -136,7 +136,7 @@ func (q *queue) arrives(tier int) int64 {
 	if q.clock.arrivals.due() || q.empty() {
 		q.read()
 	}
-	q.pace.arrive(tier, q.policy.Max())
+	q.pace.arrive(tier, q.policy.Bounds().Max())
 	return q.clock.last
 }
 
@@ -176,7 +176,7 @@ func (q *queue) push(x *entry, w *cancellation) {
 // peek returns the piece that starts next when running slots are in use, if one may start.
 func (q *queue) peek(running int) (p piece, ok bool) {
 	if r := q.simple(); r != nil {
-		if running >= q.policy.Max() {
+		if running >= q.policy.Bounds().Max() {
 			return piece{}, false
 		}
 		return r.piece(q.alone, r.head), true

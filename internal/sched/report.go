@@ -25,8 +25,9 @@ func (e *Engine) Stats(also func()) Stats {
 	e.lock()
 	defer e.unlock()
 	log := e.queue.log()
+	bounds := log.Bounds()
 	s := Stats{
-		Limit: log.Max(), Running: e.gate.running(), Queued: log.Len(), Caps: log.Caps(), PerKey: log.Keys().PerKey(),
+		Limit: bounds.Max(), Running: e.gate.running(), Queued: log.Len(), Caps: bounds.Caps(), PerKey: log.Keys().PerKey(),
 		Suspended: e.suspended.n, Paused: e.limits.paused != nil, Closed: e.closed,
 	}
 	for tier := range Tiers {

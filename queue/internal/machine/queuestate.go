@@ -138,8 +138,8 @@ func (q *queueState) configure(in queue.Layer, keys keyLimits) {
 	if limit == 0 {
 		limit = math.MaxInt32
 	}
-	q.order.SetMax(limit)
-	q.order.SetCaps([stint.Tiers]int{
+	q.order.Bounds().SetMax(limit)
+	q.order.Bounds().SetCaps([stint.Tiers]int{
 		s.Caps.Lowest, s.Caps.Lower, s.Caps.Low, s.Caps.Normal, s.Caps.High, s.Caps.Higher, s.Caps.Highest,
 	})
 	q.order.Keys().SetLimits(s.PerKey, keys.running)
