@@ -34,6 +34,7 @@ func newLimiter(rate float64, cfg LimiterConfig) *limiter {
 		rate:   rate,
 		config: cfg,
 	}
+	l.sweeps.l = l
 	l.bucket.Init(cfg.own(rate))
 	if cfg.Bucket != nil {
 		l.share(cfg.Bucket)

@@ -1,18 +1,11 @@
 package stint
 
-import (
-	"time"
-	"weak"
-
-	"github.com/stintgo/stint/internal/bucket"
-)
-
 // tryKey takes n ≥ 0 tokens on behalf of a key.
 func (l *limiter) tryKey(key string, n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ok := (l.shared == nil || !l.shared.tooMuch(n)) && l.keys.Take(l.now(), key, n)
-	l.planSweep()
+	l.sweeps.plan()
 	return ok
 }
 
@@ -36,47 +29,4 @@ func (l Limiter) SetPerKey(rate float64) {
 	c.keys.Set(at, rate, worth(cfg.KeyCapacity, rate))
 	c.setChunks()
 	c.settle(at)
-}
-
-// sweeper is the timer by which a limiter forgets keys that are full.
-type sweeper struct {
-	timer *time.Timer // nil until the first key is remembered
-	due   int64       // when it fires, or bucket.Never
-}
-
-// planSweep sets the timer for when keys can be forgotten. It needs the lock.
-func (l *limiter) planSweep() {
-	due := l.keys.SweepAt()
-	if due == l.sweeps.due || l.sweeps.timer == nil && due == bucket.Never {
-		return
-	}
-	l.sweeps.due = due
-	in := time.Duration(max(due-l.now(), 0))
-	if l.sweeps.timer != nil {
-		l.sweeps.timer.Reset(in)
-		return
-	}
-	// The timer does not keep the limiter from being collected, for days at low rates.
-	self := weak.Make(l)
-	l.sweeps.timer = time.AfterFunc(in, func() {
-		if l := self.Value(); l != nil {
-			l.sweep()
-		}
-	})
-}
-
-// sweep forgets the keys that are full. It releases the lock between pieces.
-func (l *limiter) sweep() {
-	for l.sweepPiece() {
-	}
-}
-
-func (l *limiter) sweepPiece() (more bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sweeps.due = bucket.Never
-	if more = l.keys.Sweep(l.now()); !more {
-		l.planSweep()
-	}
-	return more
 }

@@ -174,7 +174,7 @@ func (l *limiter) settle(at int64) {
 	if l.shared != nil {
 		l.shared.want(&l.bucket)
 	}
-	l.planSweep()
+	l.sweeps.plan()
 	due, waiting := l.next()
 	switch {
 	case !waiting:
