@@ -17,3 +17,46 @@
 //
 // The package depends on the standard library only.
 package stint
+
+// A Scheduler:
+//
+//   - scheduler.go: Scheduler, New, Acquire, and changes of a scheduler while it runs
+//   - config.go: Config and Caps, and their checks
+//   - priority.go: Priority, and how the context carries it
+//   - permit.go: Permit
+//   - run.go: Run and RunWith
+//   - close.go: Drain, WaitIdle, Close
+//   - slots.go: Slots, by which a scheduler shares slots with other processes
+//   - errors.go: the errors of calls
+//   - clock.go: the time of day
+//
+// Functions that run later:
+//
+//   - future.go: Future, Go and TryGo
+//   - with.go: GoWith: Go with an argument and without a closure
+//   - then.go: Then and Catch
+//   - promise.go: Promise, a future that is settled by hand
+//   - group.go: Group
+//   - map.go: Map and MapUnordered
+//   - mapping.go: one range over a Map
+//
+// What a scheduler answers:
+//
+//   - why.go: Reason and its codes
+//   - explain.go: Why, Waiting, and the estimate of a wait
+//   - held.go: the work that has slots
+//   - stats.go: Stats
+//
+// A Limiter:
+//
+//   - limiter.go: Limiter, NewLimiter, Wait, Try and Delay
+//   - limiter_core.go: takes tokens that are there
+//   - limiter_wait.go: waits for those that are not
+//   - limiter_keys.go: the rates of keys
+//   - limiter_shared.go: Bucket, by which a limiter shares a rate with other processes
+//   - limiter_live.go: Stats, and changes of the rate and the capacity
+//   - limiter_explain.go: Why and Waiting
+//   - limiter_parse.go: ParseRate
+//   - stream.go: what a stream pays for at once
+//   - stream_reader.go: Reader
+//   - stream_writer.go: Writer

@@ -56,3 +56,17 @@
 // (Programs that are started by os/exec do not; to keep slots when a process executes
 // another program there is [Region.KeepOnExec].)
 package shm
+
+// The files:
+//
+//   - region.go: Region: opens, joins and closes; the host of internal/pool
+//   - geometry.go: Geometry, and its form in the file
+//   - slots.go: Slots, a limit as a scheduler uses it
+//   - bucket.go: Bucket, a rate as a limiter uses it
+//   - mutex.go: Mutex
+//   - watch.go: the watcher, which sleeps for all waiters of the process and looks for slots of the dead
+//   - doorbell.go: notices of ended processes, for the watcher
+//   - inspect.go: Inspect, List and Remove, for processes that have not joined
+//   - process.go: Process, and which process keeps what another one held
+//   - race.go: tells the race detector the order of accesses to a slot
+//   - norace.go: the same without the detector: nothing

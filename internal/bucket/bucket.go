@@ -20,6 +20,22 @@
 // bucket that all keys share.
 package bucket
 
+// The files:
+//
+//   - bucket.go: Bucket: its entries arrive, are removed, and are admitted by time
+//   - account.go: the counts of tokens earned and spent; what Take does without the lock
+//   - curve.go: the tokens earned as a function of time
+//   - waiters.go: the entries that wait, by tier, and those that are granted
+//   - guard.go: for how long each tier has been passed over
+//   - source.go: a second source of tokens: the rate of other processes, or the bucket of all keys
+//   - drain.go: decides which entry gets which tokens
+//   - waiting.go: when entries are admitted, if nothing changes
+//   - meter.go: Meter, the arithmetic alone, for a bucket that processes share
+//   - keys.go: Keys, a limiter with a rate for each key
+//   - key_table.go: the counts of tokens spent of all keys
+//   - key_queue.go: the bucket of a key for which an entry waits
+//   - keys_explain.go: when entries of keys are admitted
+
 // Tiers is the number of priorities. Tier 0 is the lowest.
 const Tiers = 7
 

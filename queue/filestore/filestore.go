@@ -22,6 +22,24 @@
 // a closed store may not open, because Open reads all tasks.
 package filestore
 
+// The files:
+//
+//   - filestore.go: Config, Store, Open and Close
+//   - directory.go: opens the directory and the database in it, and refuses what is not a store
+//   - rows.go: the rows of the state machine, in the database
+//   - options.go: the options of the database, and its errors in the log
+//   - syncer.go: syncs several batches at once, for Config.MayLose
+//   - leaselog.go: the lease log of the state machine
+//   - logfile.go: a log of the database that is longer than its content
+//   - tail.go: the number of the last batch, by which a truncated log is detected
+//   - manifest.go: detects a database that has lost the end of its manifest
+//   - opfs.go: a file system that passes each change through one function
+//   - guard.go: makes writers wait for space, and keeps other write errors from the database
+//   - copy.go: Copy
+//   - place.go: Place, for moves to and from other stores
+//   - holder_unix.go: which process has the directory open
+//   - holder_other.go: the same on other systems: unknown
+
 import (
 	"cmp"
 	"errors"

@@ -42,3 +42,26 @@
 // [Config.Validate] rejects there, nor the watcher process. Elsewhere every attempt fails
 // with [errors.ErrUnsupported].
 package isolate
+
+// Handlers:
+//
+//   - config.go: Config and its limits
+//   - command.go: Command and Commands, for tasks that run a program
+//   - command_unix.go: runs the program of an attempt
+//   - handler.go: Handler, for tasks that call a function in a new process
+//   - handler_unix.go: runs that process, and exchanges frames with it
+//   - main.go: Main, which a program calls first
+//   - main_unix.go: the process of a handler, as Main runs it
+//   - frame.go: the frames between the worker and the process of a handler
+//   - returned.go: the error that a handler returned, as the other process gets it
+//
+// Process groups:
+//
+//   - group.go: the processes of an attempt, from their start to their end
+//   - grouptable.go: the groups of this process, and the watcher that kills them if it is killed
+//   - output.go: what the processes write
+//   - exit.go: Exit, how the processes ended, and the error that it means
+//   - memory_linux.go: the limit on memory
+//   - memory_other.go: the same on other systems: none
+//   - shortage_unix.go: failures to start that are not the fault of the task
+//   - isolate_other.go: other systems, where there are no groups

@@ -52,3 +52,20 @@
 // pg_dump, keeps PostgreSQL from removing former versions of rows, so the tables grow until
 // it ends.
 package pgstore
+
+// The files:
+//
+//   - pgstore.go: Config, Store, Open and Close
+//   - target.go: the database that a URL names
+//   - dial.go: connections, and how dead ones end in time
+//   - session.go: how statements are sent, with a pooler in between or without
+//   - migrate.go: makes the tables, from schema.sql
+//   - server.go: the warning of a server that does not keep what it confirms
+//   - rows.go: reads and writes rows
+//   - lead.go: the lease of the leader
+//   - vacuum.go: removes dead rows from the table
+//   - submittx.go: SubmitTx, in transactions of callers
+//   - settletx.go: SettleTx, in transactions of callers
+//   - fence.go: keeps an attempt from being settled both there and here
+//   - inbox.go: accepts what such transactions have written
+//   - place.go: Place, for moves to and from other stores

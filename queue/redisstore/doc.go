@@ -87,3 +87,21 @@
 // reads format 1 only, and refuses to open another one, a key of another type, and rows
 // without a leader. A change of the format increments it.
 package redisstore
+
+// The files:
+//
+//   - redisstore.go: Config, Store, Open and Close
+//   - url.go: the server, Cluster or Sentinels that a URL names
+//   - server.go: the check of the server's settings
+//   - rows.go: reads and writes rows; the lease of the leader
+//   - batch.go: the changes of a batch by hash
+//   - scripts.go: runs scripts, and waits for replicas
+//   - lead.lua: begins the lease of the leader
+//   - renew.lua: extends it
+//   - apply.lua: writes a batch
+//   - putleases.lua: writes entries of the lease log
+//   - readkeys.lua: reads rows
+//   - touch.lua: writes nothing new, so that WAIT covers earlier writes
+//   - full.lua: the part of scripts that detects a full memory
+//   - errors.go: the errors of servers and scripts
+//   - place.go: Place, for moves to and from other stores

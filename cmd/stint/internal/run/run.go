@@ -3,6 +3,43 @@
 // and processes of jobs, and reports their results.
 package run
 
+// The run:
+//
+//   - run.go: Config and Do, from the first input to the outcome
+//   - dryrun.go: DryRun, which only writes the commands
+//   - signals.go: what signals to stint do
+//   - stopper.go: why a run stops before its inputs end
+//   - verdict.go: counts finished jobs, applies the halt rule, and gives the exit status
+//
+// Inputs and commands:
+//
+//   - source.go: Source: the inputs
+//   - feed.go: makes a job of each input and submits it
+//   - command.go: Command: makes arguments of an input
+//   - nested.go: refuses inputs that a shell within the command would execute
+//   - refusals.go: reports inputs that cannot be made into a command
+//   - brief.go: the beginning of a text, for messages
+//
+// When jobs start:
+//
+//   - pool.go: submits jobs to the scheduler, and makes an attempt on each slot
+//   - shared.go: slots that are shared with other processes
+//   - limit.go: the number of jobs that may run at once
+//   - jobsfile.go: changes that number when a file changes
+//   - pacer.go: the rate, the delay and the load average
+//   - backoff.go: jobs that wait for their next attempt
+//
+// Jobs:
+//
+//   - job.go: job, from its input to its last attempt
+//   - attempt.go: one attempt: its files, its process and its result
+//   - settle.go: decides after an attempt whether the job is done
+//   - launcher.go: opens the files of attempts and starts their processes
+//   - slots.go: the number of a running job among those that run
+//   - timeout.go: ends an attempt at its time limit
+//   - registry.go: the running processes, which get signals
+//   - stopnote.go: the message about a job that was stopped because it uses the terminal
+
 import (
 	"context"
 	"errors"
