@@ -46,7 +46,7 @@ func (r Rate) meter() bucket.Meter { return bucket.NewMeter(r.PerSecond, r.capac
 // suspended.
 type Bucket struct {
 	region *Region
-	index  int
+	handle *pool.BucketHandle
 	meter  bucket.Meter
 	notify func()
 
@@ -64,7 +64,7 @@ type Bucket struct {
 var _ stint.Bucket = (*Bucket)(nil)
 
 func newBucket(r *Region, index int, rate Rate) *Bucket {
-	return &Bucket{region: r, index: index, meter: rate.meter()}
+	return &Bucket{region: r, handle: r.member.BucketHandle(index), meter: rate.meter()}
 }
 
 // Bucket returns bucket number rate of the geometry's Rates, from 0. It panics if the
@@ -98,15 +98,15 @@ func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, aga
 			return 0, stint.Never, nil
 		}
 	}
-	now, m := arena.Now(), b.region.member
+	now := arena.Now()
 	for {
-		spent := m.Spent(b.index)
+		spent := b.handle.Spent()
 		after, taken, wait := b.meter.Take(now, spent, n, debt)
 		if taken == 0 {
 			b.endTurn(now)
 			return 0, time.Duration(wait), nil
 		}
-		if m.Spend(b.index, spent, after) {
+		if b.handle.Spend(spent, after) {
 			b.continueTurn(now)
 			return taken, 0, nil
 		}
@@ -116,12 +116,11 @@ func (b *Bucket) Take(tier stint.Priority, n int64, debt bool) (taken int64, aga
 // mayTake reports whether it is this process's turn. If it is not, mayTake checks whether
 // the processes before it are dead or stopped.
 func (b *Bucket) mayTake(tier int) bool {
-	m := b.region.member
-	if m.MayTake(b.index, tier) {
+	if b.handle.MayTake(tier) {
 		return true
 	}
 	b.sweep()
-	return m.MayTake(b.index, tier)
+	return b.handle.MayTake(tier)
 }
 
 // sweep looks for dead and stopped processes, at most once per period.
@@ -155,12 +154,12 @@ func (b *Bucket) endTurn(now int64) {
 	r := b.region
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed.Load() || r.member.Elsewhere(b.index) != b.want.Tier {
+	if r.closed.Load() || b.handle.Elsewhere() != b.want.Tier {
 		return
 	}
 	b.want.Ticket = pool.Ticket(now) | 1
 	b.tickets[b.want.Tier] = b.want.Ticket
-	r.member.Enqueue(b.index, b.want, b.need)
+	b.handle.Enqueue(b.want, b.need)
 }
 
 // Return returns tokens to the bucket.
@@ -168,14 +167,13 @@ func (b *Bucket) Return(n int64) {
 	if b.region.closed.Load() {
 		return
 	}
-	m := b.region.member
 	for {
-		spent := m.Spent(b.index)
-		if m.Spend(b.index, spent, b.meter.Return(arena.Now(), spent, n)) {
+		spent := b.handle.Spent()
+		if b.handle.Spend(spent, b.meter.Return(arena.Now(), spent, n)) {
 			break
 		}
 	}
-	m.Wake(b.index)
+	b.handle.Wake()
 }
 
 // Want sets the highest tier that waits, what its first waiter needs, and the number of
@@ -200,7 +198,7 @@ func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
 	b.need = min(n, capacity)
 	began := b.want.Count == 0
 	b.want = pool.Want{Tier: tierOf(tier), Ticket: *since, Count: waiting}
-	first := r.member.Enqueue(b.index, b.want, b.need)
+	first := b.handle.Enqueue(b.want, b.need)
 	if waiting > 0 {
 		if first && (b.refused.Load() || b.holds() >= b.need) {
 			r.member.Ring() // the process that had the turn has left since, or tokens were returned
@@ -214,12 +212,11 @@ func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration
 	if b.region.closed.Load() {
 		return 0, false, 0
 	}
-	m := b.region.member
-	debt = time.Duration(b.meter.Debt(arena.Now(), m.Spent(b.index)))
-	t := m.Elsewhere(b.index)
+	debt = time.Duration(b.meter.Debt(arena.Now(), b.handle.Spent()))
+	t := b.handle.Elsewhere()
 	if t >= 0 && b.want.Count == 0 { // no watcher of this process looks for the dead
 		b.sweep()
-		t = m.Elsewhere(b.index)
+		t = b.handle.Elsewhere()
 	}
 	if t >= 0 {
 		return priorityOf(t), true, debt
@@ -229,7 +226,7 @@ func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration
 
 // holds returns the number of tokens in the bucket.
 func (b *Bucket) holds() int64 {
-	return b.meter.Tokens(arena.Now(), b.region.member.Spent(b.index))
+	return b.meter.Tokens(arena.Now(), b.handle.Spent())
 }
 
 // Usage returns the tokens in the bucket and its waiters.
@@ -242,7 +239,7 @@ func (b *Bucket) Usage() stint.BucketUsage {
 		u.Rate, u.Capacity = b.meter.Rate()
 		return u
 	}
-	return bucketUsage(b.meter, r.member.BucketState(b.index))
+	return bucketUsage(b.meter, b.handle.State())
 }
 
 func bucketUsage(meter bucket.Meter, state pool.BucketState) stint.BucketUsage {

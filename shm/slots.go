@@ -139,7 +139,7 @@ func (s *Slots) retry(tier int) (pool.Slot, bool) {
 	r.sweepLocked()
 	s.want.Busy = false
 	if s.want.Count > 0 {
-		r.member.Check(s.limit)
+		s.handle.Check()
 	} else {
 		s.reap()
 	}
@@ -156,7 +156,7 @@ const reapAfter = int64(time.Millisecond)
 func (s *Slots) reap() {
 	if now := arena.Now(); now-s.lastReap >= reapAfter {
 		s.lastReap = now
-		s.region.member.ReapOwners(s.limit)
+		s.handle.ReapOwners()
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *Slots) Release(grant stint.Grant) {
 		}
 		return
 	}
-	switch rival := s.region.member.Rival(s.limit); {
+	switch rival := s.handle.Rival(); {
 	case rival >= 0 && s.contended >= guardAfter:
 		s.contended = 1
 		s.endRun(arena.Now())
@@ -243,7 +243,7 @@ func (s *Slots) endRun(now int64) {
 	s.want.Ticket = pool.Ticket(now) | 1
 	s.tickets[s.want.Tier] = s.want.Ticket
 	if !s.region.closed.Load() {
-		s.region.member.Want(s.limit, s.want)
+		s.handle.Want(s.want)
 	}
 }
 
@@ -280,10 +280,10 @@ func (s *Slots) offer() {
 		return
 	}
 	s.want.Busy = true
-	r.member.Want(s.limit, s.want)
+	s.handle.Want(s.want)
 	if s.asked.Load() { // by a call that may still have seen this process in the mask
 		s.want.Busy = false
-		r.member.Want(s.limit, s.want)
+		s.handle.Want(s.want)
 	}
 }
 
@@ -306,7 +306,7 @@ func (s *Slots) Want(tier stint.Priority, waiting int) {
 		Tier: tierOf(tier), Ticket: s.tickets[tierOf(tier)], Count: waiting,
 		Busy: s.want.Busy && waiting > 0,
 	}
-	r.member.Want(s.limit, s.want)
+	s.handle.Want(s.want)
 	if waiting > 0 {
 		r.watchLocked(began)
 	}
@@ -341,7 +341,7 @@ func (s *Slots) Usage() stint.Usage {
 		u.Err = ErrClosed.Error()
 		return u
 	}
-	now := r.member.Usage(s.limit)
+	now := s.handle.Usage()
 	u.Running, u.Waiting = now.Slots, now.Waiting
 	found, all := make(survivors), &processes{proc: r.arena.Proc}
 	for _, h := range now.Holders {

@@ -86,7 +86,7 @@ func (r *Region) sweepLocked() {
 		r.watch.swept = now
 		r.watch.leads = r.member.Sweep(now, int64(period))
 		for _, b := range r.buckets {
-			r.member.Evict(b.index, b.holds())
+			b.handle.Evict(b.holds())
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (r *Region) lookAtSlots(all *lookResult) (waiting bool) {
 		}
 		waiting = true
 		s.releaseKept() // the scheduler has not asked for it
-		if !s.want.Busy && r.member.Check(s.limit) {
+		if !s.want.Busy && s.handle.Check() {
 			all.served = append(all.served, s.offered)
 		}
 	}
@@ -351,7 +351,7 @@ func (r *Region) lookAtBuckets(all *lookResult) (waiting bool) {
 			continue
 		}
 		waiting = true
-		r.member.Heartbeat(b.index)
+		b.handle.Heartbeat()
 		if b.refused.Load() || bell != r.watch.lastBell {
 			all.served = append(all.served, b.notify)
 		}

@@ -140,7 +140,8 @@ func (a *actor) rest(place int, knows ...uint64) {
 		for _, sighting := range m.sightings[0] {
 			a.learn(sighting.slot, uint64(sighting.times))
 		}
-		for _, s := range m.stalls {
+		for i := range m.buckets {
+			s := &m.buckets[i].stall
 			a.learn(s.want, s.asks, uint64(s.idle)) // without still: stillMax is never reached
 		}
 	}
@@ -164,10 +165,10 @@ func (a *actor) acquire(tier int) (slot int) {
 	got, ok := m.Handle(0).Take(tier)
 	if !ok {
 		a.rest(inWant)
-		m.Want(0, Want{Tier: tier, Ticket: uint64(a.id), Count: 1})
+		m.Handle(0).Want(Want{Tier: tier, Ticket: uint64(a.id), Count: 1})
 		got = a.await(tier)
 		a.rest(inStop, uint64(got.Index))
-		m.Want(0, Want{})
+		m.Handle(0).Want(Want{})
 	}
 	a.enter(got)
 	return got.Index
@@ -179,7 +180,7 @@ func (a *actor) await(tier int) Slot {
 	for {
 		a.rest(inLook)
 		a.bell = m.Bell() + 1
-		mine := m.Check(0)
+		mine := m.Handle(0).Check()
 		switch {
 		case mine:
 			a.rest(inAccept)
@@ -289,17 +290,28 @@ func (w *world) audit() {
 			a.sweep()
 		}
 		l := &w.pool.limits[0]
-		for _, l := range slices.Concat(w.pool.limits, w.pool.buckets) {
-			if *l.mask&word(m.bit) != 0 || *l.want(m.index) != 0 {
+		for _, q := range w.queues() {
+			if *q.mask&word(m.bit) != 0 || *q.want(m.index) != 0 {
 				w.fail(fmt.Sprintf("%d seems to wait", a.id))
 			}
 		}
 		for s := range l.count {
-			if slot := uint64(*l.slot(s)); !isFree(slot) && !m.mayAccept(slot) {
+			if slot := uint64(*l.slot(s)); !isFree(slot) && !m.Handle(0).mayAccept(slot) {
 				w.fail(fmt.Sprintf("slot %d is not free when all are done", s))
 			}
 		}
 	}
+}
+
+// queues lists those of all limits and buckets.
+func (w *world) queues() (all []*queue) {
+	for i := range w.pool.limits {
+		all = append(all, &w.pool.limits[i].queue)
+	}
+	for i := range w.pool.buckets {
+		all = append(all, &w.pool.buckets[i].queue)
+	}
+	return all
 }
 
 // recover lets time pass. At the end no actor may sleep while a slot is free, or granted

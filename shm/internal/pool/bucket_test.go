@@ -73,17 +73,17 @@ func customer(tier, times int) func(*actor) {
 		a.join()
 		m := a.process.member
 		a.rest(inTake)
-		m.Enqueue(0, a.draw(tier), 1)
+		m.BucketHandle(0).Enqueue(a.draw(tier), 1)
 		for a.round = range times {
 			a.buy(tier)
 			if a.round < times-1 {
 				a.rest(inWant)
 				a.world.ticket++ // behind all that wait
-				m.Enqueue(0, a.draw(tier), 1)
+				m.BucketHandle(0).Enqueue(a.draw(tier), 1)
 			}
 		}
 		a.rest(inStop)
-		m.Enqueue(0, Want{}, 0)
+		m.BucketHandle(0).Enqueue(Want{}, 0)
 	}
 }
 
@@ -99,16 +99,16 @@ func preferred(a *actor) {
 func undecided(a *actor) {
 	a.join()
 	a.rest(inWant)
-	a.process.member.Enqueue(0, a.draw(3), 1)
+	a.process.member.BucketHandle(0).Enqueue(a.draw(3), 1)
 	a.rest(inStop)
-	a.process.member.Enqueue(0, Want{}, 0)
+	a.process.member.BucketHandle(0).Enqueue(Want{}, 0)
 }
 
 // insatiable waits for more tokens than there are, and dies.
 func insatiable(a *actor) {
 	a.join()
 	a.rest(inWant)
-	a.process.member.Enqueue(0, a.draw(4), 100)
+	a.process.member.BucketHandle(0).Enqueue(a.draw(4), 100)
 	a.until(inUntil, func() bool { return true })
 	a.world.faults++
 	a.world.do(choice{kill, a.id})
@@ -119,7 +119,7 @@ func insatiable(a *actor) {
 func quitter(a *actor) {
 	a.join()
 	a.rest(inWant)
-	a.process.member.Enqueue(0, a.draw(3), 1)
+	a.process.member.BucketHandle(0).Enqueue(a.draw(3), 1)
 	a.leave()
 }
 
@@ -137,9 +137,9 @@ func (a *actor) buy(tier int) {
 	for {
 		a.rest(inLook, flag(look), flag(mine))
 		a.bell = m.Bell() + 1
-		m.Heartbeat(0)
+		m.BucketHandle(0).Heartbeat()
 		if look || !mine { // a result of MayTake is not used a second time
-			if mine = m.MayTake(0, tier); mine && w.tokens > 0 {
+			if mine = m.BucketHandle(0).MayTake(tier); mine && w.tokens > 0 {
 				w.tokens--
 				a.spend()
 				return
@@ -149,7 +149,7 @@ func (a *actor) buy(tier int) {
 		if look = !expired; expired {
 			a.rest(inSweep, flag(mine))
 			a.sweep()
-			m.Evict(0, int64(w.tokens))
+			m.BucketHandle(0).Evict(int64(w.tokens))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (a *actor) spend() {
 	a.world.logf("%d takes a token", a.id)
 	for {
 		a.rest(inAccept)
-		if seen := m.Spent(0); m.Spend(0, seen, seen+1) {
+		if seen := m.BucketHandle(0).Spent(); m.BucketHandle(0).Spend(seen, seen+1) {
 			return
 		}
 	}

@@ -37,7 +37,7 @@ func call(a *actor) {
 	got, ok := m.Handle(0).Take(3)
 	if !ok {
 		p.queue = append(p.queue, a)
-		m.Want(0, p.want())
+		m.Handle(0).Want(p.want())
 		begin := !p.watched
 		p.watched = true
 		a.unlock()
@@ -55,7 +55,7 @@ func call(a *actor) {
 	a.giveUp(got.Index)
 	if p.keeps && len(p.queue) > 0 {
 		p.serve(Slot{Index: got.Index})
-		m.Want(0, p.want())
+		m.Handle(0).Want(p.want())
 		m.pool.ring(m.index) // the caller that is served may be the watching one, and asleep
 	} else {
 		m.Handle(0).Release(got.Index)
@@ -83,10 +83,10 @@ func (a *actor) watch(served func() bool) {
 		a.rest(inLook)
 		a.bell = m.Bell() + 1
 		a.lock(inLock)
-		if len(p.queue) > 0 && m.Check(0) {
+		if len(p.queue) > 0 && m.Handle(0).Check() {
 			if got, ok := m.Handle(0).Take(3); ok {
 				p.serve(got)
-				m.Want(0, p.want())
+				m.Handle(0).Want(p.want())
 			}
 		}
 		if served() || len(p.queue) == 0 {

@@ -15,7 +15,7 @@ import (
 // Most omit or reorder a step; each is plausible, and some were made.
 var faults = []struct{ name, file, code, instead string }{
 	{
-		"no look at the slots after entering the mask", "member.go",
+		"no look at the slots after entering the mask", "handle.go",
 		"l.mask.set(m.bit)\n\t\tfor s := range l.count {", "l.mask.set(m.bit)\n\t\tfor s := range 0 {",
 	},
 	{
@@ -24,19 +24,19 @@ var faults = []struct{ name, file, code, instead string }{
 		"if waiting := h.mask.load(); !h.slots[slot].cas(h.held, 0) || waiting == 0 {",
 	},
 	{
-		"a waiter that finds no slot does not enter the mask again", "member.go",
-		"\tm.enter(limit)\n\treturn false", "\treturn false",
+		"a waiter that finds no slot does not enter the mask again", "handle.go",
+		"\th.enter()\n\treturn false", "\treturn false",
 	},
 	{
-		"a participant that no longer waits keeps its grant", "member.go",
-		"m.mayAccept(seen) && l.slot(s).cas(seen, freed(seen))", "m.mayAccept(seen) && false",
+		"a participant that no longer waits keeps its grant", "handle.go",
+		"h.mayAccept(seen) && l.slot(s).cas(seen, freed(seen))", "h.mayAccept(seen) && false",
 	},
 	{
-		"a participant that no longer waits frees its grant without placing it", "member.go",
+		"a participant that no longer waits frees its grant without placing it", "handle.go",
 		"freed(seen)) {\n\t\t\tm.pool.place(l, s)\n", "freed(seen)) {\n",
 	},
 	{
-		"a busy participant is granted slots", "member.go",
+		"a busy participant is granted slots", "handle.go",
 		"want.Count > 0 && !want.Busy", "want.Count > 0",
 	},
 	{
@@ -86,7 +86,7 @@ var faults = []struct{ name, file, code, instead string }{
 		"if !waited || !isLive(state) {", "if !isLive(state) {",
 	},
 	{
-		"Want leaves the mask after it has looked for grants", "member.go",
+		"Want leaves the mask after it has looked for grants", "handle.go",
 		"\tl.mask.clear(m.bit)\n\tfor s := range", "\tdefer l.mask.clear(m.bit)\n\tfor s := range",
 	},
 	{
@@ -182,7 +182,7 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"Yield goes by tier", "handle.go",
-		"(*limit).oldest", "(*limit).best",
+		"(*queue).oldest", "(*queue).best",
 	},
 	{
 		"Enqueue does not ring the next participant", "bucket.go",
@@ -194,12 +194,12 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"Enqueue looks for the next participant before it has left", "bucket.go",
-		"\tl.want(m.index).store(is)\n",
-		"\tif is == 0 {\n\t\tm.pool.pass(l, m.index)\n\t\twas = 0\n\t}\n\tl.want(m.index).store(is)\n",
+		"\tb.want(m.index).store(is)\n",
+		"\tif is == 0 {\n\t\tm.pool.pass(b, m.index)\n\t\twas = 0\n\t}\n\tb.want(m.index).store(is)\n",
 	},
 	{
 		"Enqueue may ring a participant that has left", "bucket.go",
-		"\t} else {\n\t\tl.mask.clear(m.bit)\n\t}\n", "\t} else {\n\t\tdefer l.mask.clear(m.bit)\n\t}\n",
+		"\t} else {\n\t\tb.mask.clear(m.bit)\n\t}\n", "\t} else {\n\t\tdefer b.mask.clear(m.bit)\n\t}\n",
 	},
 	{
 		"the dead stay in the queue", "bucket.go",

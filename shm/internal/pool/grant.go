@@ -2,10 +2,10 @@ package pool
 
 // place grants the slot s to the best waiting participant, until the slot is taken or
 // the mask is empty. It is called after each change that frees a slot.
-func (p *Pool) place(l *limit, s int) { p.offer(l, s, allParticipants, (*limit).best) }
+func (p *Pool) place(l *limit, s int) { p.offer(l, s, allParticipants, (*queue).best) }
 
 // order returns the first participant of a mask, and its want.
-type order func(l *limit, mask uint64) (i int, want uint64)
+type order func(q *queue, mask uint64) (i int, want uint64)
 
 // offer is place restricted to the participants in of, with the given order.
 func (p *Pool) offer(l *limit, s int, of uint64, first order) {
@@ -18,7 +18,7 @@ func (p *Pool) offer(l *limit, s int, of uint64, first order) {
 		if !isFree(seen) {
 			return
 		}
-		i, _ := first(l, mask)
+		i, _ := first(&l.queue, mask)
 		p.grant(l, s, seen, i)
 	}
 }

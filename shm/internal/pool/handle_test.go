@@ -34,21 +34,21 @@ func TestB8_PassAndYield(t *testing.T) {
 			if !ok {
 				t.Fatal("a free slot was refused")
 			}
-			one.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
-			other.Want(0, Want{Tier: 3, Ticket: 7 + later, Count: 1})
+			one.Handle(0).Want(Want{Tier: 3, Ticket: 7, Count: 1})
+			other.Handle(0).Want(Want{Tier: 3, Ticket: 7 + later, Count: 1})
 			handOn(one.Handle(0), held.Index)
 			if _, ok := other.Handle(0).Take(3); !ok {
 				t.Errorf("%s: the other waiter, %d later, has got no slot", name, later)
 			}
-			other.Want(0, Want{})
+			other.Handle(0).Want(Want{})
 			other.Handle(0).Release(held.Index)
 			handOn(one.Handle(0), held.Index) // has no effect: it does not hold the slot
 			got, ok := one.Handle(0).Take(3)
 			if !ok {
 				t.Fatalf("%s: the only waiter has got no slot", name)
 			}
-			one.Want(0, Want{Tier: 3, Ticket: 9, Count: 1})
-			if handOn(one.Handle(0), got.Index); !one.Check(0) {
+			one.Handle(0).Want(Want{Tier: 3, Ticket: 9, Count: 1})
+			if handOn(one.Handle(0), got.Index); !one.Handle(0).Check() {
 				t.Errorf("%s: the only waiter has not got its slot back", name)
 			}
 		}
@@ -73,7 +73,7 @@ func TestB8_TryAndDrop(t *testing.T) {
 	if _, ok := handle.Try(); !ok {
 		t.Fatal("a free slot was refused")
 	}
-	other.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
+	other.Handle(0).Want(Want{Tier: 3, Ticket: 7, Count: 1})
 	if !handle.Drop(0) {
 		t.Error("Drop reports no waiter")
 	}
@@ -93,7 +93,7 @@ func TestB8_TakeOfADroppedSlot(t *testing.T) {
 		if _, ok := one.Handle(0).Take(3); !ok {
 			t.Fatal("a free slot was refused")
 		}
-		other.Want(0, Want{Tier: 3, Ticket: 7, Count: 1})
+		other.Handle(0).Want(Want{Tier: 3, Ticket: 7, Count: 1})
 		one.Handle(0).Drop(0)
 		if _, ok := one.Handle(0).Take(tier); ok != (tier > 3) {
 			t.Errorf("Take of tier %d, while tier 3 waits: %t", tier, ok)
@@ -123,15 +123,15 @@ func TestB8_DropWhileAnotherEnters(t *testing.T) {
 			}
 		})
 		meet()
-		other.Want(0, Want{Tier: 3, Ticket: 1 + round, Count: 1})
+		other.Handle(0).Want(Want{Tier: 3, Ticket: 1 + round, Count: 1})
 		done.Wait()
-		if !other.Check(0) {
+		if !other.Handle(0).Check() {
 			t.Fatalf("round %d: the slot is free and the waiter has no grant", round)
 		}
 		if _, ok := other.Handle(0).Take(3); !ok {
 			t.Fatalf("round %d: a granted slot was refused", round)
 		}
-		other.Want(0, Want{})
+		other.Handle(0).Want(Want{})
 		other.Handle(0).Release(0)
 	}
 }
@@ -149,9 +149,9 @@ func TestB8_AheadAndRingNextSkipTheDead(t *testing.T) {
 		t.Fatal("a free slot was refused")
 	}
 	for i, m := range all[:3] {
-		m.Want(0, Want{Tier: 3, Ticket: uint64(i), Count: 1})
+		m.Handle(0).Want(Want{Tier: 3, Ticket: uint64(i), Count: 1})
 	}
-	all[3].Enqueue(0, Want{Tier: 3, Count: 1}, 1)
+	all[3].BucketHandle(0).Enqueue(Want{Tier: 3, Count: 1}, 1)
 	for _, row := range []struct{ dead, count, last int }{{-1, 3, 2}, {0, 2, 2}, {2, 1, 1}, {1, 0, -1}} {
 		if row.dead >= 0 {
 			p.state(row.dead).store(gone(stateOf(1)))
@@ -209,9 +209,9 @@ func TestB8_SeekerOfTheDeadLives(t *testing.T) {
 	if _, ok := m.Handle(0).Take(3); !ok {
 		t.Fatal("a free slot was refused")
 	}
-	m.ReapOwners(0)
+	m.Handle(0).ReapOwners()
 	m.Reap()
-	if got := p.usage(0, func(int) bool { return true }); got.Slots != 1 {
+	if got := p.usage(&p.limits[0], func(int) bool { return true }); got.Slots != 1 {
 		t.Errorf("the usage is %+v, want the slot of the participant", got)
 	}
 }

@@ -5,18 +5,21 @@ import "errors"
 // ErrFull is returned by [Pool.Join] if each entry belongs to a living participant.
 var ErrFull = errors.New("pool: no entry for another participant is free")
 
-// Member is one participant. The caller must serialize Take and Try of one [Handle] with
-// one lock, and Want, Check, Reap, ReapOwners, Sweep and Usage with one lock, which may
-// be a different one. The other methods may be called at any time.
+// Member is one participant. It has a [Handle] for each limit and a [BucketHandle] for each
+// bucket; its own methods concern all of them.
+//
+// The caller must serialize Take and Try of one Handle with one lock, and Want, Check,
+// Reap, ReapOwners, Sweep, Usage, Evict and State with one lock, which may be a different
+// one. The other methods may be called at any time.
 type Member struct {
 	pool    *Pool
 	index   int
-	bit     uint64   // in masks
-	held    uint64   // the word of a slot that this participant holds
-	handles []Handle // one per limit
+	bit     uint64         // in masks
+	held    uint64         // the word of a slot that this participant holds
+	handles []Handle       // one per limit
+	buckets []BucketHandle // one per bucket
 
 	sightings [][]sighting // one per slot of each limit: see takeBack
-	stalls    []stall      // one per bucket: see Evict
 }
 
 // Join adds a participant with this PID and name. It fails with [ErrFull].
@@ -53,10 +56,13 @@ func (p *Pool) claimEntry(i int) (generation uint64) {
 }
 
 func (p *Pool) member(i int, generation uint64) *Member {
-	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, generation), stalls: make([]stall, len(p.buckets))}
+	m := &Member{pool: p, index: i, bit: 1 << i, held: owned(i, generation)}
 	for l := range p.limits {
 		m.handles = append(m.handles, newHandle(m, &p.limits[l]))
 		m.sightings = append(m.sightings, make([]sighting, p.limits[l].count))
+	}
+	for b := range p.buckets {
+		m.buckets = append(m.buckets, BucketHandle{member: m, bucket: &p.buckets[b]})
 	}
 	return m
 }
@@ -86,64 +92,14 @@ func (p *Pool) vacate(i int) {
 	}
 }
 
-// Handle returns the participant handle of a limit.
+// Handle returns the participant's handle of a limit.
 func (m *Member) Handle(limit int) *Handle { return &m.handles[limit] }
+
+// BucketHandle returns the participant's handle of a bucket.
+func (m *Member) BucketHandle(bucket int) *BucketHandle { return &m.buckets[bucket] }
 
 // Index is the index of the participant's entry in the table.
 func (m *Member) Index() int { return m.index }
-
-// Rival returns the highest tier that waits in other participants, or -1.
-func (m *Member) Rival(limit int) (tier int) {
-	l := &m.pool.limits[limit]
-	others := l.mask.load() &^ m.bit
-	if others == 0 {
-		return -1
-	}
-	_, want := l.best(others)
-	return tierOf(want)
-}
-
-// Want sets the want of m, which is valid until the next call. Slots are granted only to
-// participants that wait: a grant rings m, and Take accepts it. If want.Count is 0 or
-// want.Busy is set, slots that were granted to m are freed.
-func (m *Member) Want(limit int, want Want) {
-	l := &m.pool.limits[limit]
-	l.want(m.index).store(want.word())
-	if want.Count > 0 && !want.Busy {
-		m.enter(limit)
-		return
-	}
-	l.mask.clear(m.bit)
-	for s := range l.count {
-		if seen := l.slot(s).load(); m.mayAccept(seen) && l.slot(s).cas(seen, freed(seen)) {
-			m.pool.place(l, s)
-		}
-	}
-}
-
-// enter puts m into the mask, if it is not in it.
-func (m *Member) enter(limit int) {
-	l := &m.pool.limits[limit]
-	if l.mask.load()&m.bit == 0 {
-		l.mask.set(m.bit)
-		for s := range l.count {
-			m.pool.place(l, s)
-		}
-	}
-}
-
-// Check reports whether a slot is granted to m. If none is, it makes sure that m is in
-// the mask. Waiters call it after they were woken.
-func (m *Member) Check(limit int) bool {
-	l := &m.pool.limits[limit]
-	for s := range l.count {
-		if m.mayAccept(l.slot(s).load()) {
-			return true
-		}
-	}
-	m.enter(limit)
-	return false
-}
 
 // Ring wakes m, or keeps it from falling asleep.
 func (m *Member) Ring() { m.pool.ring(m.index) }

@@ -22,6 +22,25 @@
 //
 // A participant that dies or is stopped within these steps may leave a waiter asleep.
 // Therefore waiters call [Member.Sweep] from time to time.
+//
+// # Parts
+//
+// A process has one [Member]: its entry in the table, its bell, and what concerns all
+// limits and buckets. The Member has a [Handle] for each limit and a [BucketHandle] for
+// each bucket.
+//
+//   - pool.go: Pool and the layout of the table and the limits; Host
+//   - word.go: the accesses to shared words, where the search stops the code
+//   - owner.go: the word of a slot, and the state of a participant
+//   - want.go: Want and its word, by which waiters are compared
+//   - queue.go: the participants that wait for a limit or a bucket
+//   - member.go: Member: joins and leaves
+//   - handle.go: Handle: takes, releases and waits for slots of a limit
+//   - grant.go: how a free slot is granted to a waiter
+//   - bucket.go: BucketHandle: tokens of a bucket, and turns among its waiters
+//   - repair.go: recovers slots of the dead, and takes back grants of the stopped
+//   - peers.go: the other participants that wait, by their place in the table
+//   - usage.go: which participants hold slots or wait, for people
 package pool
 
 import "fmt"
@@ -112,15 +131,13 @@ type Pool struct {
 	shape Shape
 	host  Host
 
-	limits, buckets []limit
+	limits  []limit
+	buckets []bucket
 }
 
-// limit is the part of the region that belongs to a limit, or to a bucket, which has no
-// slots.
+// limit is the part of the region that belongs to a limit.
 type limit struct {
-	mask   *word // a bit for each participant that waits and has no grant yet
-	spent  *word // buckets only: the count of tokens spent
-	wants  []uint64
+	queue
 	slots  []uint64
 	count  int // number of slots
 	stride int
@@ -137,8 +154,7 @@ func New(mem []uint64, shape Shape, host Host) *Pool {
 	for _, slots := range shape.Limits {
 		part := mem[at : at+shape.limitWords(slots)]
 		p.limits = append(p.limits, limit{
-			mask:   (*word)(&part[0]),
-			wants:  part[lineWords:],
+			queue:  newQueue(part),
 			slots:  part[lineWords*(1+shape.Participants):],
 			count:  slots,
 			stride: strideOf(slots),
@@ -147,11 +163,7 @@ func New(mem []uint64, shape Shape, host Host) *Pool {
 	}
 	for range shape.Buckets {
 		part := mem[at : at+shape.bucketWords()]
-		p.buckets = append(p.buckets, limit{
-			mask:  (*word)(&part[0]),
-			spent: (*word)(&part[1]),
-			wants: part[lineWords:],
-		})
+		p.buckets = append(p.buckets, bucket{newQueue(part), (*word)(&part[1])})
 		at += len(part)
 	}
 	return p
@@ -172,8 +184,6 @@ func (p *Pool) ring(i int) {
 	bell.increment()
 	p.host.Wake((*uint64)(bell))
 }
-
-func (l *limit) want(i int) *word { return (*word)(&l.wants[i*lineWords]) }
 
 func (l *limit) slot(s int) *word { return (*word)(&l.slots[s*l.stride]) }
 

@@ -18,16 +18,16 @@ func bucketOf(participants int) (p *Pool, all []*Member) {
 func TestB13_DeadFrontLeavesTheOrder(t *testing.T) {
 	p, all := bucketOf(3)
 	for i, m := range all {
-		m.Enqueue(0, Want{Tier: 5 - i, Ticket: 7, Count: 1}, 1)
+		m.BucketHandle(0).Enqueue(Want{Tier: 5 - i, Ticket: 7, Count: 1}, 1)
 	}
 	p.state(0).store(gone(stateOf(1)))
-	if all[2].MayTake(0, 3) {
+	if all[2].BucketHandle(0).MayTake(3) {
 		t.Error("a waiter may take tokens before a higher tier")
 	}
-	if tier := all[2].Elsewhere(0); tier != 4 {
+	if tier := all[2].BucketHandle(0).Elsewhere(); tier != 4 {
 		t.Errorf("the highest tier elsewhere is %d, want 4", tier)
 	}
-	if !all[1].MayTake(0, 4) {
+	if !all[1].BucketHandle(0).MayTake(4) {
 		t.Error("the first living waiter may not take tokens")
 	}
 }
@@ -36,12 +36,12 @@ func TestB13_DeadFrontLeavesTheOrder(t *testing.T) {
 // a higher tier does not let the entry pass waiters of others.
 func TestB13_PlaceIsOfOneTier(t *testing.T) {
 	_, all := bucketOf(2)
-	all[0].Enqueue(0, Want{Tier: 5, Ticket: 7, Count: 2}, 1)
-	all[1].Enqueue(0, Want{Tier: 4, Ticket: 7, Count: 1}, 1)
-	if !all[0].MayTake(0, 5) {
+	all[0].BucketHandle(0).Enqueue(Want{Tier: 5, Ticket: 7, Count: 2}, 1)
+	all[1].BucketHandle(0).Enqueue(Want{Tier: 4, Ticket: 7, Count: 1}, 1)
+	if !all[0].BucketHandle(0).MayTake(5) {
 		t.Error("the highest tier may not take tokens")
 	}
-	if all[0].MayTake(0, 3) {
+	if all[0].BucketHandle(0).MayTake(3) {
 		t.Error("an entry passes a higher tier of another participant")
 	}
 }
@@ -63,16 +63,16 @@ func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, all := bucketOf(2)
-			all[0].Enqueue(0, Want{Tier: 4, Ticket: 7, Count: 1}, c.need)
-			all[1].Enqueue(0, Want{Tier: 3, Ticket: 7, Count: 1}, 1)
+			all[0].BucketHandle(0).Enqueue(Want{Tier: 4, Ticket: 7, Count: 1}, c.need)
+			all[1].BucketHandle(0).Enqueue(Want{Tier: 3, Ticket: 7, Count: 1}, 1)
 			for range periodsMax + 2 {
 				if c.asks {
-					all[0].MayTake(0, 4)
+					all[0].BucketHandle(0).MayTake(4)
 				}
-				all[0].Heartbeat(0)
-				all[1].Evict(0, c.holds)
+				all[0].BucketHandle(0).Heartbeat()
+				all[1].BucketHandle(0).Evict(c.holds)
 			}
-			if stays := !all[1].MayTake(0, 3); stays != c.stays {
+			if stays := !all[1].BucketHandle(0).MayTake(3); stays != c.stays {
 				t.Errorf("it is in the queue: %t, want %t", stays, c.stays)
 			}
 		})
@@ -83,9 +83,9 @@ func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
 // lower one may not.
 func TestB13_HigherTierThanTheWaiters(t *testing.T) {
 	_, all := bucketOf(2)
-	all[1].Enqueue(0, Want{Tier: 3, Ticket: 1, Count: 1}, 1)
+	all[1].BucketHandle(0).Enqueue(Want{Tier: 3, Ticket: 1, Count: 1}, 1)
 	for tier := range Tiers {
-		if may := all[0].MayTake(0, tier); may != (tier > 3) {
+		if may := all[0].BucketHandle(0).MayTake(tier); may != (tier > 3) {
 			t.Errorf("an entry of tier %d may take tokens while tier 3 waits: %t", tier, may)
 		}
 	}

@@ -20,8 +20,8 @@ func (m *Member) Reap() {
 // places may go to a waiter that has died, so that one is queried as well. A participant
 // that was about to grant a slot may have slept until its receiver no longer waited, and
 // then died; ReapOwners takes that grant back too, as no waiter would.
-func (m *Member) ReapOwners(limit int) {
-	l := &m.pool.limits[limit]
+func (h *Handle) ReapOwners() {
+	m, l := h.member, h.limit
 	for dead := true; dead; {
 		m.pool.takeUnwanted(l)
 		m.pool.reclaim(l)

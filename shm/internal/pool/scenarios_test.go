@@ -78,9 +78,9 @@ func doubter(a *actor) {
 		return
 	}
 	a.rest(inWant)
-	m.Want(0, Want{Tier: 3, Ticket: 1, Count: 1})
+	m.Handle(0).Want(Want{Tier: 3, Ticket: 1, Count: 1})
 	a.rest(inStop)
-	m.Want(0, Want{})
+	m.Handle(0).Want(Want{})
 }
 
 // busy waits for a slot, can use none until all others are done, and then stops waiting.
@@ -96,7 +96,7 @@ func busy(a *actor) {
 			return true
 		})
 		a.rest(inStop)
-		a.process.member.Want(0, Want{})
+		a.process.member.Handle(0).Want(Want{})
 	}
 }
 
@@ -106,7 +106,7 @@ func busyForAWhile(a *actor) {
 	if a.beBusy() {
 		got := a.await(3)
 		a.rest(inStop, uint64(got.Index))
-		a.process.member.Want(0, Want{})
+		a.process.member.Handle(0).Want(Want{})
 		a.enter(got)
 		a.release(got.Index)
 	}
@@ -123,10 +123,10 @@ func (a *actor) beBusy() bool {
 	}
 	want := Want{Tier: 3, Ticket: 1, Count: 1}
 	a.rest(inWant)
-	m.Want(0, want)
+	m.Handle(0).Want(want)
 	a.rest(inStop)
 	want.Busy = true
-	m.Want(0, want)
+	m.Handle(0).Want(want)
 	return true
 }
 
@@ -161,7 +161,7 @@ func (a *actor) try() (Slot, bool) {
 	handle := a.process.member.Handle(0)
 	got, ok := handle.Take(3)
 	if !ok {
-		a.process.member.ReapOwners(0)
+		a.process.member.Handle(0).ReapOwners()
 		got, ok = handle.Take(3)
 	}
 	if ok {
@@ -256,21 +256,21 @@ func scheduler(a *actor) {
 	if !ok {
 		a.lock(inLock)
 		p.waits = true
-		m.Want(0, Want{Tier: 3, Ticket: 1, Count: 1})
+		m.Handle(0).Want(Want{Tier: 3, Ticket: 1, Count: 1})
 		a.unlock()
 		for !ok {
 			a.until(inUntil, func() bool { return p.notified })
 			p.notified = false
 			if got, ok = m.Handle(0).Take(3); !ok && !m.Handle(0).Queued() {
 				a.lock(inLockAgain)
-				m.Check(0)
+				m.Handle(0).Check()
 				got, ok = m.Handle(0).Take(3)
 				a.unlock()
 			}
 		}
 		a.lock(inLockToStop)
 		p.waits = false
-		m.Want(0, Want{})
+		m.Handle(0).Want(Want{})
 		a.unlock()
 	}
 	a.enter(got)
@@ -290,7 +290,7 @@ func watcher(a *actor) {
 			a.unlock()
 			return
 		}
-		if p.waits && m.Check(0) {
+		if p.waits && m.Handle(0).Check() {
 			p.notified = true
 		}
 		a.unlock()

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"strings"
 )
 
@@ -29,14 +28,15 @@ type Party struct {
 // Usage returns the holders and waiters of a limit. It first recovers the slots of the
 // dead. A granted slot counts once it is accepted. While other participants take and
 // release slots, the numbers are not of the same instant.
-func (m *Member) Usage(limit int) Usage {
+func (h *Handle) Usage() Usage {
+	m := h.member
 	m.Reap()
-	return m.pool.usage(limit, func(i int) bool { return isLive(m.pool.state(i).load()) })
+	return m.pool.usage(h.limit, func(i int) bool { return isLive(m.pool.state(i).load()) })
 }
 
-// Usage is [Member.Usage] for a process that has not joined. It changes nothing: slots of
+// Usage is [Handle.Usage] for a process that has not joined. It changes nothing: slots of
 // the dead are reported with Dead set.
-func (p *Pool) Usage(limit int) Usage { return p.usage(limit, p.present) }
+func (p *Pool) Usage(limit int) Usage { return p.usage(&p.limits[limit], p.present) }
 
 // Parties lists the living participants.
 func (p *Pool) Parties() (all []Party) {
@@ -51,8 +51,7 @@ func (p *Pool) Parties() (all []Party) {
 // present reports whether participant i lives. It is for a process that has not joined.
 func (p *Pool) present(i int) bool { return isLive(p.state(i).load()) && p.host.Held(lifeLock(i)) }
 
-func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
-	l := &p.limits[limit]
+func (p *Pool) usage(l *limit, alive func(i int) bool) (u Usage) {
 	held, left := make([]int, p.shape.Participants), make([]int, p.shape.Participants)
 	for s := range l.count {
 		switch seen := l.slot(s).load(); {
@@ -81,56 +80,6 @@ func (p *Pool) usage(limit int, alive func(i int) bool) (u Usage) {
 		}
 	}
 	return u
-}
-
-// Peer returns the generation, from 1, and the PID of the living participant in entry i.
-// The generation is 0 if there is none, or if it is m itself.
-func (m *Member) Peer(i int) (generation uint64, pid int) {
-	state := m.pool.state(i).load()
-	if i == m.index || !isLive(state) {
-		return 0, 0
-	}
-	return generationOf(state), m.pool.PID(i)
-}
-
-// Joins counts the participants that have ever joined. While it is unchanged, so is Peer.
-func (m *Member) Joins() uint64 { return m.pool.entry(0, entryJoins).load() }
-
-// Ahead counts the living participants before m in the table that wait for anything, and
-// returns the index of the last of them, or -1. Stale bits of dead participants in the
-// masks do not count.
-func (m *Member) Ahead() (count, last int) {
-	last = -1
-	for ahead := m.pool.waiting() & (m.bit - 1); ahead != 0; ahead &= ahead - 1 {
-		i := bits.TrailingZeros64(ahead)
-		if isLive(m.pool.state(i).load()) {
-			count, last = count+1, i
-		}
-	}
-	return count, last
-}
-
-// RingNext rings the first living participant behind m in the table that waits for
-// anything.
-func (m *Member) RingNext() {
-	for behind := m.pool.waiting() &^ (2*m.bit - 1); behind != 0; behind &= behind - 1 {
-		i := bits.TrailingZeros64(behind)
-		if isLive(m.pool.state(i).load()) {
-			m.pool.ring(i)
-			return
-		}
-	}
-}
-
-// waiting is the mask of the participants that wait for anything.
-func (p *Pool) waiting() (mask uint64) {
-	for i := range p.limits {
-		mask |= p.limits[i].mask.load()
-	}
-	for i := range p.buckets {
-		mask |= p.buckets[i].mask.load()
-	}
-	return mask
 }
 
 // PID returns the process ID that participant i has registered.
@@ -169,27 +118,29 @@ type Waiter struct {
 	Party
 	Tier    int // the highest tier that waits
 	Waiting int
-	Self    bool // it is the member on which BucketState was called
+	Self    bool // it is the participant on whose handle State was called
 
 	at int
 }
 
-// BucketState returns the spent tokens and the waiters of a bucket. While participants
+// State returns the spent tokens and the waiters of a bucket. While participants
 // come and go, the numbers are not of the same instant.
-func (m *Member) BucketState(bucket int) BucketState {
+func (h *BucketHandle) State() BucketState {
+	m := h.member
 	m.Reap()
-	state := m.pool.bucketState(bucket, func(i int) bool { return isLive(m.pool.state(i).load()) })
+	state := m.pool.bucketState(h.bucket, func(i int) bool { return isLive(m.pool.state(i).load()) })
 	for i := range state.Waiters {
 		state.Waiters[i].Self = state.Waiters[i].at == m.index
 	}
 	return state
 }
 
-// BucketState is [Member.BucketState] for a process that has not joined.
-func (p *Pool) BucketState(bucket int) BucketState { return p.bucketState(bucket, p.present) }
+// BucketState is [BucketHandle.State] for a process that has not joined.
+func (p *Pool) BucketState(bucket int) BucketState {
+	return p.bucketState(&p.buckets[bucket], p.present)
+}
 
-func (p *Pool) bucketState(bucket int, alive func(i int) bool) BucketState {
-	b := &p.buckets[bucket]
+func (p *Pool) bucketState(b *bucket, alive func(i int) bool) BucketState {
 	state := BucketState{Spent: int64(b.spent.load())}
 	for i := range p.shape.Participants {
 		if want := b.want(i).load(); want != 0 && alive(i) {

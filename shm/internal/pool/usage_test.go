@@ -22,7 +22,7 @@ func TestB6_UsageListsWhatHoldsAndWaits(t *testing.T) {
 			t.Fatal("a free slot was refused")
 		}
 	}
-	all[1].Want(0, Want{Tier: 3, Count: 5})
+	all[1].Handle(0).Want(Want{Tier: 3, Count: 5})
 	p.state(3).store(gone(stateOf(1)))
 	holds := Holder{Party: Party{100, "holds", lifeLock(0)}, Slots: 1}
 	waits := Holder{Party: Party{101, "waits", lifeLock(1)}, Waiting: 5}
@@ -32,7 +32,7 @@ func TestB6_UsageListsWhatHoldsAndWaits(t *testing.T) {
 		t.Errorf("the usage is %+v, want %+v", got, want)
 	}
 	want.Holders = want.Holders[:2]
-	if got := all[0].Usage(0); !reflect.DeepEqual(got, want) {
+	if got := all[0].Handle(0).Usage(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the usage is %+v when the dead one's slot is recovered, want %+v", got, want)
 	}
 }

@@ -1,7 +1,5 @@
 package pool
 
-import "math/bits"
-
 // Want describes the waiters of a participant.
 type Want struct {
 	Tier   int    // the highest tier that waits
@@ -54,22 +52,4 @@ func before(a, b uint64) bool {
 func earlier(a, b uint64) bool {
 	const unused = 64 - ticketBits
 	return int64(a>>ticketAt<<unused-b>>ticketAt<<unused) < 0
-}
-
-// best returns the participant of a mask that is served first, and its want.
-func (l *limit) best(mask uint64) (i int, want uint64) { return l.least(mask, before) }
-
-// oldest returns the participant of a mask that has waited longest, and its want.
-func (l *limit) oldest(mask uint64) (i int, want uint64) { return l.least(mask, earlier) }
-
-func (l *limit) least(mask uint64, before func(a, b uint64) bool) (i int, want uint64) {
-	i = bits.TrailingZeros64(mask)
-	want = l.want(i).load()
-	for mask &= mask - 1; mask != 0; mask &= mask - 1 {
-		j := bits.TrailingZeros64(mask)
-		if w := l.want(j).load(); before(w, want) {
-			i, want = j, w
-		}
-	}
-	return i, want
 }
