@@ -111,7 +111,7 @@ func (h *BucketHandle) Enqueue(want Want, need int64) (first bool) {
 	} else {
 		b.mask.clear(m.bit)
 	}
-	if was != 0 && before(was, is) {
+	if before(was, is) { // 0, for no waiters, is before nothing
 		m.pool.pass(b, m.index)
 	}
 	return first

@@ -186,11 +186,11 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"Enqueue does not ring the next participant", "bucket.go",
-		"if was != 0 && before(was, is) {", "if before(was, is) && false {",
+		"if before(was, is) {", "if before(was, is) && false {",
 	},
 	{
 		"Enqueue rings the next participant only when it leaves", "bucket.go",
-		"if was != 0 && before(was, is) {", "if was != 0 && is == 0 {",
+		"if before(was, is) {", "if was != 0 && is == 0 {",
 	},
 	{
 		"Enqueue looks for the next participant before it has left", "bucket.go",

@@ -46,6 +46,44 @@ func TestB13_PlaceIsOfOneTier(t *testing.T) {
 	}
 }
 
+// Enqueue reports whether the participant is first. It rings the next one if the participant was
+// first and moves back or leaves. One that arrives or moves up rings none: a ring wakes a process.
+func TestB13_EnqueueRingsOnlyTheNextInTurn(t *testing.T) {
+	_, all := bucketOf(3)
+	waits := func(tier int, ticket uint64, count int) Want { return Want{Tier: tier, Ticket: ticket, Count: count} }
+	var rung [3]uint64
+	for _, step := range []struct {
+		name  string
+		by    int
+		want  Want
+		first bool
+		rings int // the participant that is rung, or -1
+	}{
+		{"the first arrives", 0, waits(3, 5, 1), true, -1},
+		{"another arrives behind it", 1, waits(3, 6, 1), false, -1},
+		{"one arrives before both", 2, waits(4, 7, 1), true, -1},
+		{"the first has more waiters", 2, waits(4, 7, 2), true, -1},
+		{"the first moves up", 2, waits(5, 7, 2), true, -1},
+		{"the first moves back, and stays first", 2, waits(4, 8, 1), true, -1},
+		{"the first moves to the end", 2, waits(3, 9, 1), false, 0},
+		{"the first leaves", 0, Want{}, false, 1},
+		{"the last moves up, and stays last", 2, waits(3, 8, 1), false, -1},
+		{"one arrives again at the end", 0, waits(2, 9, 1), false, -1},
+	} {
+		if first := all[step.by].BucketHandle(0).Enqueue(step.want, 1); first != step.first {
+			t.Errorf("%s: it is first: %t, want %t", step.name, first, step.first)
+		}
+		if step.rings >= 0 {
+			rung[step.rings]++
+		}
+		for i, m := range all {
+			if m.Bell() != rung[i] {
+				t.Fatalf("%s: participant %d was rung %d times, want %d", step.name, i, m.Bell(), rung[i])
+			}
+		}
+	}
+}
+
 // Evict leaves a participant at the front of the queue that asks for tokens, and one for
 // which the bucket holds too few. It removes one that does not take what is there.
 func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
@@ -74,6 +112,40 @@ func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
 			}
 			if stays := !all[1].BucketHandle(0).MayTake(3); stays != c.stays {
 				t.Errorf("it is in the queue: %t, want %t", stays, c.stays)
+			}
+		})
+	}
+}
+
+// Evict removes the first participant once it has not taken its tokens for more than periodsMax
+// calls, or has not called Heartbeat for more than stillMax, and not before.
+func TestB13_EvictCountsPeriods(t *testing.T) {
+	for name, c := range map[string]struct {
+		holds int64
+		beats bool
+		after int // calls of Evict
+	}{
+		"does not take":             {holds: 3, beats: true, after: periodsMax + 1},
+		"neither takes nor runs":    {holds: 3, after: periodsMax + 1},
+		"needs more, does not run":  {holds: 2, after: stillMax + 1},
+		"needs more, runs at times": {holds: 2, beats: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, all := bucketOf(2)
+			all[0].BucketHandle(0).Enqueue(Want{Tier: 4, Ticket: 7, Count: 1}, 3)
+			all[1].BucketHandle(0).Enqueue(Want{Tier: 3, Ticket: 7, Count: 1}, 1)
+			after := 0
+			for n := 1; n <= 2*stillMax && after == 0; n++ {
+				if c.beats && n%stillMax == 0 {
+					all[0].BucketHandle(0).Heartbeat()
+				}
+				all[1].BucketHandle(0).Evict(c.holds)
+				if all[1].BucketHandle(0).Elsewhere() < 0 {
+					after = n
+				}
+			}
+			if after != c.after {
+				t.Errorf("it was removed by call %d of Evict, want %d (0: never)", after, c.after)
 			}
 		})
 	}
