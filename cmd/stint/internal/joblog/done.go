@@ -10,49 +10,52 @@ import (
 	"strings"
 )
 
-// ErrChanged is wrapped by the error of a job that the log has under another command: the
-// inputs or the command differ from those that the log was written for.
+// ErrChanged is wrapped by the error of a job whose number has another command in the log:
+// the inputs or the command differ from those that the log was written for.
 var ErrChanged = errors.New("the inputs or the command have changed since the job log was written")
 
 // Match says how a resumed run recognizes a job.
 type Match uint8
 
 const (
-	// MatchSeq compares number and command. A job whose number the log has under another
-	// command is an error.
+	// MatchSeq compares number and command. A job whose number has another command in the
+	// log is an error.
 	MatchSeq Match = iota
-	// MatchCommand compares the command, at any position. Each job of the list with a command
-	// is matched with one of the log, as long as there are any: first with those that are
-	// done, then with those that run again. The line of a job that runs again has the number
-	// of the job that it was matched with, and the line of a new one a number that the log
-	// does not have with its command. So lines with the same number and command are attempts
-	// of one job, and the last one counts.
+	// MatchCommand compares the command alone. Each job of the list is matched with one job
+	// of the log that has the same command, if one is left: first with those that are done,
+	// then with those that run again. The line of a job that runs again has the number of the
+	// job that it was matched with. The line of a new job has a number that no line of the
+	// log has with this command. So lines with the same number and command are attempts of
+	// one job, and the last line counts.
 	MatchCommand
 )
 
 // errHeader is the error of a file that is not a job log.
 var errHeader = fmt.Errorf("%w: line 1 should be the header; the file is left as it was", errLine)
 
-// doneSet has the jobs of the log. It stores 64-bit hashes of commands, with a seed of this
-// process: the log itself has the text, so nothing that is stored depends on the hash. Among
-// 2³² commands the probability of a collision is about one half, and a collision matters
-// only at the same number.
+// doneSet has the jobs of the log. It keeps 64-bit hashes of the commands, with a seed of this
+// process: the log has the text of the commands, so no file depends on the hash. Among 2³²
+// commands the probability of a collision is about one half. Under MatchSeq a collision
+// matters only between commands of the same number.
 type doneSet struct {
 	match Match
 	seed  maphash.Seed
-	again bool // failed jobs run again
 	jobs  map[key]entry
-	// For MatchCommand: by command, the first of the jobs that are done, and that run again.
+
+	rerunFailed bool // failed jobs run again
+	// done and rerun are for MatchCommand: by the hash of a command, the number of the first of
+	// its jobs that are done, and of those that run again. entry.next links the others.
 	done, rerun map[uint64]int
 }
 
 // entry is a job of the log.
 type entry struct {
 	hash   uint64
-	failed bool // by the last line
+	failed bool // in its last line
 	taken  bool // matched with a job of the list
-	// next is, for MatchCommand, the next job of the list that done or rerun begins, or, if
-	// taken, the number of the job that it was matched with.
+	// next is for MatchCommand. Until the entry is taken, it is the number of the next job in
+	// the linked list of done or rerun, 0 at its end. Then it is the number of the job that
+	// was matched with the entry.
 	next int
 }
 
@@ -60,8 +63,8 @@ func newDoneSet(match Match) *doneSet {
 	return &doneSet{match: match, seed: maphash.MakeSeed(), jobs: map[key]entry{}}
 }
 
-// key identifies a job of a log: by its number, and under MatchCommand also by its
-// command, because another list uses the same numbers again.
+// key identifies a job of a log: by its number, and under MatchCommand also by its command,
+// because several lists of jobs can have the same numbers.
 type key struct {
 	seq  int
 	hash uint64
@@ -75,9 +78,9 @@ func (d *doneSet) key(seq int, hash uint64) key {
 }
 
 // read reads a whole log and returns the length in bytes of its valid part: a crash can
-// leave an incomplete last line. An invalid line anywhere else is an error, since no
-// crash causes it; so is a first line that is not the header or a prefix of it, since the
-// file is then not a job log.
+// leave an incomplete last line. An invalid line anywhere else is an error, because no
+// crash causes it. A first line that is not the header or a prefix of it is an error too,
+// because the file is not a job log.
 func (d *doneSet) read(r io.Reader) (good int64, err error) {
 	buffered := bufio.NewReaderSize(r, 256<<10)
 	var bad error
@@ -121,9 +124,9 @@ func (d *doneSet) readLine(line []byte, n int) error {
 	return nil
 }
 
-// prepare is called once after reading. again says whether failed jobs run again.
-func (d *doneSet) prepare(again bool) {
-	d.again = again
+// prepare is called once after reading. rerunFailed is whether failed jobs run again.
+func (d *doneSet) prepare(rerunFailed bool) {
+	d.rerunFailed = rerunFailed
 	if d.match != MatchCommand {
 		return
 	}
@@ -165,8 +168,8 @@ func (d *doneSet) takeCommand(seq int, hash uint64) (number int, done bool) {
 	if number = d.pop(true, seq, hash); number != 0 {
 		return number, false
 	}
-	// If the log has the number with the command, a job before this one was matched with it,
-	// and does not use its own.
+	// If the log has a job with this number and command, an earlier job of the list was matched
+	// with it and leaves its own number unused, which is entry.next.
 	for number = seq; ; {
 		e, ok := d.jobs[key{number, hash}]
 		if !ok {
@@ -176,8 +179,9 @@ func (d *doneSet) takeCommand(seq int, hash uint64) (number int, done bool) {
 	}
 }
 
-// pop matches a job of the list with one of the log that is done, or that runs again: with the one
-// of the same number, if there is one. It returns the number of the job of the log, or 0 if none is left.
+// pop matches a job of the list with a job of the log that is done, or, with rerun, that runs
+// again. It prefers the job with the same number. It returns the number of the job of the log,
+// or 0 if none is left.
 func (d *doneSet) pop(rerun bool, seq int, hash uint64) (number int) {
 	own := key{seq, hash}
 	if e, ok := d.jobs[own]; ok && !e.taken && d.runsAgain(e) == rerun {
@@ -195,7 +199,7 @@ func (d *doneSet) pop(rerun bool, seq int, hash uint64) (number int) {
 		first[hash] = e.next
 		taken := e.taken
 		if e.taken, e.next = true, seq; taken {
-			e.next = number // it was matched by its own number
+			e.next = number // the job of the list with this number was matched with it
 		}
 		d.jobs[k] = e
 		if !taken {
@@ -206,4 +210,4 @@ func (d *doneSet) pop(rerun bool, seq int, hash uint64) (number int) {
 }
 
 // runsAgain reports whether a job of the log runs again.
-func (d *doneSet) runsAgain(e entry) bool { return e.failed && d.again }
+func (d *doneSet) runsAgain(e entry) bool { return e.failed && d.rerunFailed }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// writeTagged copies lines with a tag before each. It ends an incomplete last line, so
-// that the tag of the next job begins a line.
+// writeTagged copies lines, and writes a tag before each. It adds a newline to an incomplete
+// last line, so that the tag of the next job begins a line.
 func writeTagged(w *locked, stream Stream, r io.Reader, tag string) error {
 	t := tagger{tag: tag, begin: true}
 	buffered := bufio.NewReaderSize(r, pieceSize)
@@ -50,7 +50,7 @@ func (t *tagger) add(text []byte) {
 	t.begin = bytes.HasSuffix(text, []byte{'\n'})
 }
 
-// finish ends an incomplete last line.
+// finish adds a newline to an incomplete last line.
 func (t *tagger) finish() {
 	if !t.begin {
 		t.out = append(t.out, '\n')
