@@ -78,17 +78,17 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 	s.stint("pause", "--all").want(t, "all queues are paused\n", "", 0)
 	good := strings.Repeat("true\n", 10)
 	for says, line := range map[string]string{
-		`unknown field "keys"`:                         `{"command":{"args":["true"]},"keys":"k"}`,
-		`unknown field "arg"`:                          `{"command":{"arg":["true"]}}`,
-		"ends before the object does":                  `{"command"`,
-		`the field key takes a text, as in "tenant-7"`: `{"command":{"args":["true"]},"key":5}`,
+		`unknown field "keys"`:                           `{"command":{"args":["true"]},"keys":"k"}`,
+		`unknown field "arg"`:                            `{"command":{"arg":["true"]}}`,
+		"ends before the object does":                    `{"command"`,
+		`the field key takes a string, as in "tenant-7"`: `{"command":{"args":["true"]},"key":5}`,
 
 		`the field run_at takes a time in RFC 3339, as in "2026-11-21T06:00:00Z"`:     `{"run_at":"tomorrow"}`,
 		`the field deadline takes a time in RFC 3339, as in "2026-11-21T06:00:00Z"`:   `{"deadline":5}`,
-		`the field command.args takes a list of texts, as in ["make", "all"]`:         `{"command":{"args":"true"}} x`,
+		`the field command.args takes a list of strings, as in ["make", "all"]`:       `{"command":{"args":"true"}} x`,
 		`the field command takes an object, as in {"args": ["make", "all"]}`:          `{"command":"true"}`,
 		`the field after takes a list of IDs of tasks, as in ["01890a5d-`:             `{"After":["x"]}`,
-		`the field tier takes a text, the name of a tier or -3 to 3, as in "high"`:    `{"tier":2}`,
+		`the field tier takes a string, the name of a tier or -3 to 3, as in "high"`:  `{"tier":2}`,
 		`the field command.stdin_base64 takes bytes in base64, as in "aGVsbG8K"`:      `{"command":{"stdin_base64":"%"}}`,
 		`the field timeout_ns takes a whole number of nanoseconds, as in 60000000000`: `{"timeout_ns":"1m"}`,
 

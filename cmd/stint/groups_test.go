@@ -128,7 +128,7 @@ func TestC11_GroupsThatServeRefuses(t *testing.T) {
 		{"--group a=b", "--group needs --store"},
 		{store + " --group a=", "name its queues"},
 		{store + " --group a", "name its queues"},
-		{store + " --group A=b", "give a name of up to 40"},
+		{store + " --group A=b", "a name has up to 40"},
 		{store + " --group default=b", "is the name of the group of all other queues"},
 		{store + " --group-store a=redis://:secret@127.0.0.1:1", "NAME as in --group"},
 		{store + " --group a=b --group-store a=secret", "NAME as in --group"},

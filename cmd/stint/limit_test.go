@@ -149,7 +149,7 @@ func TestC4_LimitsOfOperatorsAndPrograms(t *testing.T) {
 	}
 	s.stint("limit", "unset", "--queue", "nightly", "running", "cap").
 		want(t, "queue nightly: running 8 (set by a program)\n", "", 0)
-	s.stint("limit", "unset", "--queue", "nightly", "cap").want(t, "", "queue nightly has no such limit", 1)
+	s.stint("limit", "unset", "--queue", "nightly", "cap").want(t, "", "has set no such limit for queue nightly", 1)
 	s.stint("limit", "unset", "--queue", "nightly")
 	s.stint("limit", "unset", "--each")
 	s.wantLimits("queue nightly running 8", "queue nightly rate map[burst:5 per_second:100]")
@@ -160,8 +160,8 @@ func TestC4_LimitsOfOperatorsAndPrograms(t *testing.T) {
 func TestC4_LimitRefuses(t *testing.T) {
 	s := serve(t)
 	for args, says := range map[string]string{
-		"set --running 3":                       "by one of --queue NAME, --each or --all",
-		"set --queue q --all --running 3":       "by one of --queue NAME, --each or --all",
+		"set --running 3":                       "give one of --queue NAME, --each or --all",
+		"set --queue q --all --running 3":       "give one of --queue NAME, --each or --all",
 		"set --queue q":                         "give a limit to set, as in --running 4",
 		"set --queue q --running many":          "is not a number of tasks",
 		"set --queue q --running 0":             "use stint pause to start nothing",
@@ -182,12 +182,12 @@ func TestC4_LimitRefuses(t *testing.T) {
 
 		"set --queue q --burst 3":                    "--burst needs a --rate",
 		"set --queue q --rate none --burst 3":        "--burst needs a --rate",
-		"set --all --rate 3/s":                       "rate is no limit over all queues",
+		"set --all --rate 3/s":                       "rate is not a limit of all queues together",
 		"set --queue q --key k --pending 3":          "one key has no limit pending",
-		"set --all --key k --rate 3/s":               "rate is no limit over all queues",
-		"unset --queue q speed":                      `"speed" is no limit: give running`,
+		"set --all --key k --rate 3/s":               "rate is not a limit of all queues together",
+		"unset --queue q speed":                      `"speed" is not a limit: name running`,
 		"unset --queue q key-burst":                  `"key-burst" is part of a limit: name key-rate`,
-		"unset running":                              "by one of --queue NAME, --each or --all",
+		"unset running":                              "give one of --queue NAME, --each or --all",
 		"unset --queue q running":                    "stint limit ls lists the limits",
 		"raise":                                      "is not a command of stint limit",
 		"set --queue q running":                      "takes only flags",

@@ -33,13 +33,13 @@ type lineCommand struct {
 
 // lineField describes a field of [lineJSON] for errors.
 type lineField struct {
-	name    string // with the name of the object that has it
+	name    string // with the names of the objects that contain it
 	takes   string
 	example string // in JSON
 }
 
 const (
-	aText     = "a text"
+	aString   = "a string"
 	aTime     = "a time in RFC 3339"
 	anID      = "the ID of a task"
 	idList    = "a list of IDs of tasks"
@@ -53,20 +53,20 @@ const (
 
 // lineFieldsTable has all fields; those of an object precede the object.
 var lineFieldsTable = []lineField{
-	{"command.script", aText, `"make | tee log"`},
-	{"command.args", "a list of texts", `["make", "all"]`},
+	{"command.script", aString, `"make | tee log"`},
+	{"command.args", "a list of strings", `["make", "all"]`},
 	{"command.dir", "the path of a directory", `"/srv/data"`},
-	{"command.env", "a list of texts NAME=value", `["LANG=C"]`},
+	{"command.env", "a list of strings NAME=value", `["LANG=C"]`},
 	{"command.stdin_base64", inBase64, `"aGVsbG8K"`},
 	{"command", "an object", `{"args": ["make", "all"]}`},
-	{"kind", aText, `"email"`},
+	{"kind", aString, `"email"`},
 	{"payload", "any JSON", `{"to": "gopher"}`},
 	{"payload_base64", inBase64, `"aGVsbG8K"`},
-	{"queue", aText, `"nightly"`},
-	{"tier", "a text, the name of a tier or -3 to 3", `"high"`},
-	{"key", aText, `"tenant-7"`},
-	{"group", aText, `"deploy"`},
-	{"unique", aText, `"report-7"`},
+	{"queue", aString, `"nightly"`},
+	{"tier", "a string, the name of a tier or -3 to 3", `"high"`},
+	{"key", aString, `"tenant-7"`},
+	{"group", aString, `"deploy"`},
+	{"unique", aString, `"report-7"`},
 	{"unique_for_ns", nanos, aMinute},
 	{"after", idList, "[" + someID + "]"},
 	{"after_any", idList, "[" + someID + "]"},
@@ -77,12 +77,12 @@ var lineFieldsTable = []lineField{
 	{"timeout_ns", nanos, aMinute},
 	{"max_attempts", count, "3"},
 	{"max_crashes", count, "3"},
-	{"labels", "an object of texts", `{"tenant": "7"}`},
-	{"trace", "a text, a W3C traceparent", `"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`},
+	{"labels", "an object with strings as values", `{"tenant": "7"}`},
+	{"trace", "a string, a W3C traceparent", `"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`},
 }
 
-// plainJSONError returns the error of a line that cannot be decoded in plain words, with
-// the names of JSON fields.
+// plainJSONError replaces the error of the decoder by one that names the field and what it
+// takes.
 func plainJSONError(text []byte, err error) error {
 	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 		return fmt.Errorf("unknown field %s: docs/serve.md lists the fields, under Many commands", name)
@@ -97,8 +97,8 @@ func plainJSONError(text []byte, err error) error {
 }
 
 // wrongField returns the first field of lineFieldsTable whose value in an object cannot
-// be decoded. The error of the decoder does not always name it, for example if it is a
-// time.
+// be decoded. The error of the decoder does not always name the field: that of a time does
+// not.
 func wrongField(text []byte) (field lineField, found bool) {
 	for _, field := range lineFieldsTable {
 		path := strings.Split(field.name, ".")

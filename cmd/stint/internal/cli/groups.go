@@ -11,18 +11,18 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 )
 
-// groupName is what a group may be called: it is a part of the name of a schema.
+// groupName matches the names that a group may have. The name is part of the name of a schema.
 var groupName = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,39}$`)
 
 // checkGroup checks the name of a group.
 func checkGroup(name string) error {
 	if !groupName.MatchString(name) {
-		return fmt.Errorf("group %.50q: give a name of up to 40 characters of a-z, 0-9 and _", name)
+		return fmt.Errorf("group %.50q: a name has up to 40 characters of a-z, 0-9 and _, and does not begin with _", name)
 	}
 	return nil
 }
 
-// parseGroups parses the values of --group and --group-store. A URL may be env:NAME.
+// parseGroups parses the values of --group and --group-store. A URL may be env:VARIABLE.
 func parseGroups(texts, stores []string, store string) (groups []serve.Group, err error) {
 	var errs []error
 	if len(texts)+len(stores) > 0 && store == "" {

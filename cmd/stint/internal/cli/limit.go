@@ -142,7 +142,7 @@ Exit status: 0; 125 for errors.`,
 
 func newLimitUnset(s *streams) *cobra.Command {
 	c := client{streams: s}
-	var of limitScope
+	var scope limitScope
 	cmd := &cobra.Command{
 		Use:   "unset (--queue NAME | --each | --all) [--key KEY] [LIMIT]...",
 		Short: "Remove limits that stint limit set has set",
@@ -153,21 +153,21 @@ force again.` + limitScopeHelp + `
 Exit status: 0; 1 if none of them was set; 125 for errors.`,
 		Example: "  stint limit unset --queue nightly\n  stint limit unset --queue nightly rate",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			fields, err := of.fields(args)
+			fields, err := scope.fields(args)
 			if err != nil {
 				return err
 			}
 			return c.with(cmd, func(ctx context.Context, server *remote.Server) error {
-				return c.unset(ctx, server, &of, fields)
+				return c.unset(ctx, server, &scope, fields)
 			})
 		},
 	}
 	cmd.DisableFlagsInUseLine = true
-	of.register(cmd)
+	scope.register(cmd)
 	c.register(cmd)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if flag, ok := errors.AsType[*pflag.NotExistError](err); ok {
-			if _, isLimit := of.field(flag.GetSpecifiedName()); isLimit == nil {
+			if _, isLimit := scope.field(flag.GetSpecifiedName()); isLimit == nil {
 				return fmt.Errorf("limits are named without dashes here: %s … %s", cmd.CommandPath(), flag.GetSpecifiedName())
 			}
 		}
@@ -177,25 +177,25 @@ Exit status: 0; 1 if none of them was set; 125 for errors.`,
 }
 
 // unset removes the values that operators have set for some fields.
-func (c *client) unset(ctx context.Context, server *remote.Server, of *limitScope, fields []queue.Field) error {
+func (c *client) unset(ctx context.Context, server *remote.Server, scope *limitScope, fields []queue.Field) error {
 	before, err := limits(ctx, server)
 	if err != nil && !isPartial(err) {
 		return err
 	}
-	wasSet := func(l view.Limit) bool { return of.has(&l) && l.Operator && slices.Contains(fields, l.Field) }
+	wasSet := func(l view.Limit) bool { return scope.has(&l) && l.Operator && slices.Contains(fields, l.Field) }
 	if !slices.ContainsFunc(before, wasSet) {
 		if err != nil {
 			return err
 		}
-		return nothing(fmt.Errorf("%s has no such limit that stint limit set has set; stint limit ls lists the limits", of))
+		return nothing(fmt.Errorf("stint limit set has set no such limit for %s; stint limit ls lists the limits", scope))
 	}
-	return c.apply(ctx, server, of, queue.Change{Key: of.key, Unset: fields})
+	return c.apply(ctx, server, scope, queue.Change{Key: scope.key, Unset: fields})
 }
 
 // apply makes a change, and prints which of the changed limits are in force.
-func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScope, change queue.Change) error {
+func (c *client) apply(ctx context.Context, server *remote.Server, scope *limitScope, change queue.Change) error {
 	change.Operator, change.By = true, operator()
-	if err := server.Change(ctx, of.queue, change); err != nil {
+	if err := server.Change(ctx, scope.queue, change); err != nil {
 		return err
 	}
 	all, err := limits(ctx, server)
@@ -203,7 +203,7 @@ func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScop
 		return err
 	}
 	changed := slices.Concat(change.Set.Fields(), change.Unlimited, change.Unset)
-	all = slices.DeleteFunc(all, func(l view.Limit) bool { return !of.has(&l) || !slices.Contains(changed, l.Field) })
+	all = slices.DeleteFunc(all, func(l view.Limit) bool { return !scope.has(&l) || !slices.Contains(changed, l.Field) })
 	if c.json {
 		for i := range all {
 			if err := c.print(all[i]); err != nil {
@@ -223,11 +223,12 @@ func (c *client) apply(ctx context.Context, server *remote.Server, of *limitScop
 	if len(texts) == 0 {
 		texts = []string{"unset; no other such limit applies"}
 	}
-	c.printf("%s: %s\n", of, strings.Join(texts, ", "))
+	c.printf("%s: %s\n", scope, strings.Join(texts, ", "))
 	return nil
 }
 
-// limitScope says what limits apply to.
+// limitScope is what limits apply to: a queue, each queue, or all queues together, and with a
+// key only the tasks of that key.
 type limitScope struct {
 	queue, key string
 	each, all  bool
@@ -249,7 +250,7 @@ func (s *limitScope) check() error {
 		}
 	}
 	if n != 1 {
-		return errors.New("say what the limits are for, by one of --queue NAME, --each or --all")
+		return errors.New("say what the limits are for: give one of --queue NAME, --each or --all")
 	}
 	return nil
 }
@@ -271,8 +272,8 @@ func (s *limitScope) limit() *view.Limit {
 
 // has reports whether a limit belongs to the scope.
 func (s *limitScope) has(l *view.Limit) bool {
-	of := s.limit()
-	return l.Scope == of.Scope && l.Queue == of.Queue && l.Key == of.Key
+	own := s.limit()
+	return l.Scope == own.Scope && l.Queue == own.Queue && l.Key == own.Key
 }
 
 // field returns the field in the scope for a limit that is named like its flag.
@@ -287,14 +288,14 @@ func (s *limitScope) field(name string) (queue.Field, error) {
 	f, known := names[name]
 	switch {
 	case !known && s.all:
-		return "", fmt.Errorf("%s is no limit over all queues: running and per-key are; the others are set for a "+
-			"--queue, or for --each", name)
+		return "", fmt.Errorf("%s is not a limit of all queues together: running and per-key are; set the others for "+
+			"a --queue, or for --each", name)
 	case !known && strings.HasSuffix(name, "burst"):
 		return "", fmt.Errorf("%q is part of a limit: name %s", name, strings.TrimSuffix(name, "burst")+"rate")
 	case !known:
-		return "", fmt.Errorf("%q is no limit: give running, rate, per-key, key-rate, pending or cap", name)
+		return "", fmt.Errorf("%q is not a limit: name running, rate, per-key, key-rate, pending or cap", name)
 	case s.key != "" && name != "running" && (name != "rate" || s.all):
-		return "", fmt.Errorf("one key has no limit %s of its own: give running or, for a queue, rate, or leave out --key",
+		return "", fmt.Errorf("one key has no limit %s of its own: set running or, for a queue, rate, or omit --key",
 			name)
 	}
 	return f, nil
@@ -306,10 +307,10 @@ func (s *limitScope) fields(names []string) (fields []queue.Field, err error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		total := func(f queue.Field) bool {
+		outOfScope := func(f queue.Field) bool {
 			return s.all != (f == queue.FieldTotal || f == queue.FieldTotalPerKey)
 		}
-		return slices.DeleteFunc(queue.Fields(), total), nil
+		return slices.DeleteFunc(queue.Fields(), outOfScope), nil
 	}
 	for _, name := range names {
 		f, err := s.field(name)
