@@ -81,6 +81,9 @@ var lineFieldsTable = []lineField{
 	{"trace", "a string, a W3C traceparent", `"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"`},
 }
 
+// commandHint is for a line that was meant as a command.
+const commandHint = "a command that begins with { needs a space before it"
+
 // plainJSONError replaces the error of the decoder by one that names the field and what it
 // takes.
 func plainJSONError(text []byte, err error) error {
@@ -89,6 +92,9 @@ func plainJSONError(text []byte, err error) error {
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the line ends before the object does")
+	}
+	if _, isSyntax := errors.AsType[*json.SyntaxError](err); isSyntax {
+		return fmt.Errorf("%w; %s", err, commandHint)
 	}
 	if field, found := wrongField(text); found {
 		return fmt.Errorf("the field %s takes %s, as in %s", field.name, field.takes, field.example)
@@ -145,8 +151,7 @@ func (l *taskLines) parseJSON(text []byte, base queue.Spec) (spec queue.Spec, er
 		return spec, fmt.Errorf("as JSON: %w", plainJSONError(text, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return spec, errors.New("as JSON: there is data after the object; " +
-			"a command that begins with { needs a space before it")
+		return spec, errors.New("as JSON: there is data after the object; " + commandHint)
 	}
 	if spec = line.Spec; spec.Labels == nil {
 		spec.Labels = base.Labels

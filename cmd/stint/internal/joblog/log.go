@@ -20,7 +20,7 @@ var (
 	ErrBusy = errors.New("another run is writing this job log: wait for it, or use another --joblog")
 	// ErrExists: the log has jobs and the run is not resumed. GNU parallel would
 	// overwrite the log, and lose a night's work with it.
-	ErrExists = errors.New("holds finished jobs already: --resume goes on after them, or remove the file")
+	ErrExists = errors.New("it already has finished jobs: --resume continues after them; or remove the file")
 )
 
 // syncEvery is the minimum time between the starts of two syncs, which limits them to 100

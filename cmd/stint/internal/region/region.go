@@ -47,7 +47,8 @@ func Parse(text string) (Spec, error) {
 func (s Spec) Check() error {
 	switch {
 	case s.Name == "":
-		return errors.New("a name is missing, as in io; processes that use the same name share its slots")
+		return errors.New("a name is missing, as in stint sem --name io or stint run --shared io=4; " +
+			"processes that use the same name share its slots")
 	case s.Name == "." || s.Name == "..":
 		return fmt.Errorf("%q is not the name of slots; take letters, as in io", s.Name)
 	case strings.ContainsRune(s.Name, '=') && !strings.ContainsRune(s.Name, '/'):

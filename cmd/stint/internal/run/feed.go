@@ -41,7 +41,7 @@ func (r *Run) feed() error {
 	}
 	r.cfg.Meter.EndOfInput()
 	if n := r.cfg.Log.Unlisted(); n > 0 && r.stop.starting.Err() == nil {
-		r.cfg.Say(fmt.Sprintf("the inputs make %d jobs, and the job log has %d that are not among them", seq, n))
+		r.cfg.Say(fmt.Sprintf("the job log has jobs that the inputs do not make: %d (the inputs make %d)", n, seq))
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func TestReason(t *testing.T) {
 				Reason:   stint.Reason{Code: stint.CodeBehind, Ahead: [stint.Tiers]int{3: 5, 6: 1}},
 				Estimate: 30 * time.Second,
 			},
-			"other entries go first: 1 of tier highest, 5 of tier normal (estimated: 30.0s)",
+			"other tasks go first: 1 of tier highest, 5 of tier normal (estimated: 30.0s)",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: "new"}, What: "x"},

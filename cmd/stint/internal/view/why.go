@@ -169,10 +169,16 @@ func holders(r *queue.Reason) string {
 
 // behind says which tasks go first, the highest tier first.
 func behind(r *queue.Reason) string {
-	if r.Ahead == ([stint.Tiers]int{}) {
+	var tiers []string
+	for i, n := range slices.Backward(r.Ahead[:]) {
+		if n > 0 {
+			tiers = append(tiers, fmt.Sprintf("%d of tier %s", n, stint.Lowest+stint.Priority(i)))
+		}
+	}
+	if len(tiers) == 0 {
 		return "it is next, when a worker has a free slot"
 	}
-	return r.Reason.String()
+	return "other tasks go first: " + strings.Join(tiers, ", ")
 }
 
 // State says why a task has nothing to wait for.
