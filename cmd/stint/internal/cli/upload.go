@@ -305,7 +305,7 @@ func (f *uploadFlags) files(args []string) (files []string, unread []error, err 
 	err = errors.Join(err, err2)
 	unread = append(found.Unread, named.Unread...)
 	if left := append(found.Left, named.Left...); len(left) > 0 {
-		printTo(f.err, "stint: left out below directories: %d symbolic links, sockets and devices, the first of them %s\n",
+		printTo(f.err, "stint: symbolic links, sockets and devices below directories are left out: %d, the first is %s\n",
 			len(left), view.Plain(left[0]))
 	}
 	seen := make(map[string]bool)
