@@ -494,7 +494,7 @@ func TestA3_GoExits(t *testing.T) {
 }
 
 // Whatever the function does, its slot goes to the next, in order.
-func TestA3_SlotIsAlwaysGivenBack(t *testing.T) {
+func TestA3_SlotIsAlwaysReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		permit := mustAcquire(t, s)

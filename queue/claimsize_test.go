@@ -91,7 +91,7 @@ func (s *sudden) all(but ...queue.ID) {
 
 // What was claimed ahead and cannot start soon is released, which is no failure,
 // and keeps its place.
-func TestC1_ClaimedAheadIsGivenBack(t *testing.T) {
+func TestC1_ClaimedAheadIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		early := s.ahead()
@@ -138,7 +138,7 @@ func TestC4_OrdersReachWhatIsClaimedAhead(t *testing.T) {
 }
 
 // At a shutdown what was claimed ahead is released at once, and does not start.
-func TestC5_ClaimedAheadIsGivenBack(t *testing.T) {
+func TestC5_ClaimedAheadIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		early := s.ahead()
@@ -223,7 +223,7 @@ func TestC1_ClaimsFollowTheWork(t *testing.T) {
 
 // A store that takes no outcomes does not keep the queue from halting, though there
 // are tasks to release and no room for their outcomes.
-func TestC5_HaltThoughNothingCanBeGivenBack(t *testing.T) {
+func TestC5_HaltThoughNothingCanBeReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		for range 2000 {
