@@ -69,7 +69,7 @@ type session struct {
 	ack       uint64
 	orders    map[uint64]ledger.Order // by account
 	usage     map[uint64]ledger.Usage
-	rates     map[uint64]ledger.RateOrder // by purse
+	rates     map[uint64]ledger.RateOrder // by token account
 	rateUsage map[uint64]ledger.RateUsage
 }
 

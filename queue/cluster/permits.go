@@ -17,7 +17,7 @@ import (
 // errLost is the cause with which permits are lost.
 var errLost = fmt.Errorf("%w: no leader has confirmed the permits of this host in time", queue.ErrUnavailable)
 
-// permits are the accounts and purses of a node, and its session with the leader. Calls into schedulers
+// permits are the accounts of a node, and its session with the leader. Calls into schedulers
 // are made by one goroutine, in the order in which their causes occur: a scheduler calls its
 // Slots with its lock held.
 type permits struct {
@@ -34,7 +34,7 @@ type permits struct {
 
 	mu           sync.Mutex // guards the fields below, all Slots and all Buckets
 	slots        []*Slots   // the id of an account is its index + 1
-	buckets      []*Bucket  // the id of a purse is its index + 1
+	buckets      []*Bucket  // the id of a token account is its index + 1
 	todo         []func()
 	ended        error     // why all permits have ended, or nil
 	over         bool      // end has been called, which leaves the last calls in todo
@@ -135,7 +135,7 @@ func (p *permits) open(stop context.CancelFunc) (number uint64) {
 	p.session++
 	p.sent, p.stop, p.acknowledged = nil, stop, clock.Now()
 	for _, b := range p.buckets {
-		b.purse.Lose() // another leader does not know of these tokens
+		b.account.Lose() // another leader does not know of these tokens
 	}
 	return p.session
 }
@@ -182,11 +182,11 @@ func (p *permits) report(all bool) report {
 		}
 	}
 	for _, b := range p.buckets {
-		if all && b.purse.Waiting() > 0 {
-			b.purse.Ask()
+		if all && b.account.Waiting() > 0 {
+			b.account.Ask()
 		}
-		if all || b.purse.Urgent() {
-			r.Rates = append(r.Rates, b.purse.Claim())
+		if all || b.account.Urgent() {
+			r.Rates = append(r.Rates, b.account.Claim())
 		}
 	}
 	return r
@@ -325,7 +325,7 @@ func (p *permits) tick() {
 		s.account.Tick()
 	}
 	for _, b := range p.buckets {
-		b.purse.Tick()
+		b.account.Tick()
 	}
 	if p.stop != nil && clock.Now().Sub(p.acknowledged) > p.lease/2 {
 		p.stop()
@@ -359,7 +359,7 @@ func (p *permits) leave(ctx context.Context) {
 		returned = s.account.Leave() || returned
 	}
 	for _, b := range p.buckets {
-		returned = b.purse.Leave() || returned
+		returned = b.account.Leave() || returned
 	}
 	p.newsLocked()
 	for returned && p.acked <= before && ctx.Err() == nil && p.validLocked(clock.Now()) {

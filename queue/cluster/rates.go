@@ -43,7 +43,7 @@ type Bucket struct {
 	cfg  RateConfig
 
 	// Guarded by the mu of p.
-	purse        *ledger.Purse
+	account      *ledger.TokenAccount
 	notify       func()
 	notification bool // is about to be made
 	order        ledger.RateOrder
@@ -73,7 +73,7 @@ func (n *Node) Bucket(name string, cfg RateConfig) (*Bucket, error) {
 		return nil, p.ended
 	}
 	b := &Bucket{p: p, name: name, cfg: cfg}
-	b.purse = ledger.NewPurse(uint64(len(p.buckets)+1), name, cfg.PerSecond, cfg.Capacity)
+	b.account = ledger.NewTokenAccount(uint64(len(p.buckets)+1), name, cfg.PerSecond, cfg.Capacity)
 	p.buckets = append(p.buckets, b)
 	p.start()
 	return b, nil
@@ -99,7 +99,7 @@ func (b *Bucket) Take(_ stint.Priority, n int64, debt bool) (taken int64, again 
 		return 0, 0, p.ended
 	}
 	b.expireLocked()
-	if taken = b.purse.Take(n, debt); taken == 0 {
+	if taken = b.account.Take(n, debt); taken == 0 {
 		again = stint.Never
 	}
 	b.newsLocked()
@@ -110,7 +110,7 @@ func (b *Bucket) Take(_ stint.Priority, n int64, debt bool) (taken int64, again 
 func (b *Bucket) Return(n int64) {
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()
-	b.purse.Return(n)
+	b.account.Return(n)
 	b.newsLocked()
 }
 
@@ -118,8 +118,8 @@ func (b *Bucket) Return(n int64) {
 func (b *Bucket) Want(tier stint.Priority, n int64, waiting int) {
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()
-	b.purse.Want(int(tier-stint.Lowest), n, waiting)
-	if b.purse.Tokens() > 0 {
+	b.account.Want(int(tier-stint.Lowest), n, waiting)
+	if b.account.Tokens() > 0 {
 		b.notifyLocked()
 	}
 	b.newsLocked()
@@ -131,7 +131,7 @@ func (b *Bucket) Rivals() (tier stint.Priority, waiting bool, debt time.Duration
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()
 	debt = b.order.DebtLeft(b.arrived, clock.Now())
-	if rival := b.purse.Rival(); rival >= 0 {
+	if rival := b.account.Rival(); rival >= 0 {
 		return stint.Lowest + stint.Priority(rival), true, debt
 	}
 	return 0, false, debt
@@ -144,7 +144,7 @@ func (b *Bucket) Usage() stint.BucketUsage {
 	p := b.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b.purse.Ask()
+	b.account.Ask()
 	b.newsLocked()
 	u := stint.BucketUsage{Rate: b.cfg.PerSecond, Capacity: b.cfg.Capacity, Tokens: b.usage.Tokens}
 	for _, w := range b.usage.Waiters {
@@ -159,15 +159,15 @@ func (b *Bucket) Usage() stint.BucketUsage {
 
 // newsLocked makes the leader know of what is urgent.
 func (b *Bucket) newsLocked() {
-	if b.purse.Urgent() {
+	if b.account.Urgent() {
 		wake(b.p.news)
 	}
 }
 
 // expireLocked drops tokens whose lease has ended.
 func (b *Bucket) expireLocked() {
-	if b.purse.Tokens() > 0 && !b.p.validLocked(clock.Now()) {
-		b.purse.Lose()
+	if b.account.Tokens() > 0 && !b.p.validLocked(clock.Now()) {
+		b.account.Lose()
 	}
 }
 
@@ -183,7 +183,7 @@ func (b *Bucket) offer() {
 	p := b.p
 	p.mu.Lock()
 	b.notification = false
-	call := b.notify != nil && b.purse.Waiting() > 0
+	call := b.notify != nil && b.account.Waiting() > 0
 	p.mu.Unlock()
 	if call {
 		b.notify()
@@ -191,7 +191,7 @@ func (b *Bucket) offer() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !b.notification {
-		b.purse.Settle()
+		b.account.Settle()
 	}
 	b.newsLocked()
 }
@@ -199,7 +199,7 @@ func (b *Bucket) offer() {
 // obeyLocked does what an order says.
 func (b *Bucket) obeyLocked(o ledger.RateOrder, now time.Time) {
 	b.order, b.arrived = o, now
-	if b.purse.Apply(o) {
+	if b.account.Apply(o) {
 		b.notifyLocked()
 	}
 }

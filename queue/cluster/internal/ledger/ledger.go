@@ -29,10 +29,10 @@ package ledger
 //
 //   - ledger.go: Ledger, its nodes and their leases
 //   - balance.go: which nodes get the free permits, and which have to return some
-//   - account.go: Account, the side of a node
+//   - account.go: Account, what a node has leased of a limit
 //   - rate.go: token buckets, and which nodes get the tokens
-//   - purse.go: Purse, the side of a node of a rate
-//   - message.go: what ledgers, accounts and purses exchange
+//   - tokenaccount.go: TokenAccount, what a node has leased of a rate
+//   - message.go: what ledgers and accounts exchange
 
 import (
 	"errors"

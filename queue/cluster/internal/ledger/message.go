@@ -65,9 +65,9 @@ type Holder struct {
 	Own     bool   `json:"own,omitempty"` // the account that has asked
 }
 
-// RateClaim is what a node tells the ledger about one of its purses.
+// RateClaim is what a node tells the ledger about one of its token accounts.
 type RateClaim struct {
-	ID        uint64  `json:"id"` // of the purse, on its node
+	ID        uint64  `json:"id"` // of the token account, on its node
 	Rate      string  `json:"rate"`
 	PerSecond float64 `json:"per_second"`
 	Capacity  int64   `json:"capacity"`
@@ -84,7 +84,7 @@ type RateClaim struct {
 	Ask       bool    `json:"ask,omitempty"`   // it wants to know the usage
 }
 
-// RateOrder is what the ledger tells a purse.
+// RateOrder is what the ledger tells a token account.
 type RateOrder struct {
 	ID      uint64        `json:"id"`
 	Granted uint64        `json:"granted"`        // tokens that it was granted, ever
@@ -93,17 +93,17 @@ type RateOrder struct {
 	Left    time.Duration `json:"left,omitempty"` // until the end of the debt, in ns
 }
 
-// RateUsage is the state of a rate for one of its purses.
+// RateUsage is the state of a rate for one of its token accounts.
 type RateUsage struct {
-	ID      uint64   `json:"id"` // of the purse
+	ID      uint64   `json:"id"` // of the token account
 	Tokens  int64    `json:"tokens"`
 	Waiters []Waiter `json:"waiters,omitempty"`
 }
 
-// Waiter is a purse in a [RateUsage].
+// Waiter is a token account in a [RateUsage].
 type Waiter struct {
 	Name    string `json:"name"` // of the node
 	Tier    int    `json:"tier"`
 	Waiting int    `json:"waiting"`
-	Own     bool   `json:"own,omitempty"` // the purse that has asked
+	Own     bool   `json:"own,omitempty"` // the token account that has asked
 }

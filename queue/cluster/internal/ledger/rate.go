@@ -21,7 +21,7 @@ type rate struct {
 	next    time.Time // when time alone changes a decision; zero if it does not
 }
 
-// drawer is a Purse of a node, as far as the ledger knows it.
+// drawer is a TokenAccount of a node, as far as the ledger knows it.
 type drawer struct {
 	node     *node
 	rate     *rate
@@ -95,7 +95,7 @@ func (l *Ledger) updateRates(now time.Time, n *node, claims []RateClaim) {
 	}
 }
 
-// enterRate adds a purse. It has no tokens: those of a former session are dropped.
+// enterRate adds a token account. It has no tokens: those of a former session are dropped.
 func (l *Ledger) enterRate(now time.Time, n *node, c RateClaim) *drawer {
 	r := l.rates[c.Rate]
 	if r == nil {
@@ -237,19 +237,19 @@ func (l *Ledger) RateOrders(send func(node string, session uint64, o RateOrder))
 	l.dirtyRates = l.dirtyRates[:0]
 }
 
-// RateUsage returns the state of the rate of a purse, and whether there is such a purse.
-func (l *Ledger) RateUsage(now time.Time, id string, purse uint64) (u RateUsage, ok bool) {
+// RateUsage returns the state of the rate of a token account, and whether there is such an account.
+func (l *Ledger) RateUsage(now time.Time, id string, account uint64) (u RateUsage, ok bool) {
 	n := l.nodes[id]
-	if n == nil || n.drawers[purse] == nil {
+	if n == nil || n.drawers[account] == nil {
 		return u, false
 	}
-	r := n.drawers[purse].rate
+	r := n.drawers[account].rate
 	r.earn(now, 0)
-	u = RateUsage{ID: purse, Tokens: int64(math.Floor(r.level + r.out()))}
+	u = RateUsage{ID: account, Tokens: int64(math.Floor(r.level + r.out()))}
 	for _, d := range r.drawers {
 		if d.claim.Waiting > 0 {
 			u.Waiters = append(u.Waiters, Waiter{
-				Name: d.node.name, Tier: d.claim.Tier, Waiting: d.claim.Waiting, Own: d.node == n && d.claim.ID == purse,
+				Name: d.node.name, Tier: d.claim.Tier, Waiting: d.claim.Waiting, Own: d.node == n && d.claim.ID == account,
 			})
 		}
 	}

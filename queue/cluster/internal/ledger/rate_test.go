@@ -10,7 +10,7 @@ import (
 	"github.com/stintgo/stint/queue/cluster/internal/ledger"
 )
 
-// market is hosts with purses, and leaders, in virtual time. A bucket of its own checks what
+// market is hosts with token accounts, and leaders, in virtual time. A bucket of its own checks what
 // is spent.
 type market struct {
 	t        *testing.T
@@ -27,11 +27,11 @@ type market struct {
 	spent        int64
 }
 
-// buyer is a host with one purse.
+// buyer is a host with one token account.
 type buyer struct {
 	m       *market
 	id      string
-	purse   *ledger.Purse
+	account *ledger.TokenAccount
 	term    int // of the leader of its session
 	session uint64
 	joined  bool
@@ -61,7 +61,7 @@ func newMarket(t *testing.T, seed uint64, rate float64, capacity int64, hosts in
 	m.ledger = ledger.New(m.now, lease)
 	for i := range hosts {
 		m.hosts = append(m.hosts, &buyer{
-			m: m, id: fmt.Sprint("host", i), purse: ledger.NewPurse(1, "rate", rate, capacity), term: -1, tier: 3,
+			m: m, id: fmt.Sprint("host", i), account: ledger.NewTokenAccount(1, "rate", rate, capacity), term: -1, tier: 3,
 		})
 	}
 	return m
@@ -113,7 +113,7 @@ func (b *buyer) send(line *[]trade, t trade) {
 func (b *buyer) spend() {
 	m := b.m
 	for len(b.needs) > 0 {
-		n := b.purse.Take(b.needs[0], false)
+		n := b.account.Take(b.needs[0], false)
 		if n == 0 {
 			break
 		}
@@ -130,11 +130,11 @@ func (b *buyer) spend() {
 		}
 	}
 	if len(b.needs) == 0 {
-		b.purse.Want(0, 0, 0)
+		b.account.Want(0, 0, 0)
 	} else {
-		b.purse.Want(b.tier, b.needs[0], len(b.needs))
+		b.account.Want(b.tier, b.needs[0], len(b.needs))
 	}
-	b.purse.Settle()
+	b.account.Settle()
 }
 
 func (b *buyer) step() {
@@ -157,9 +157,9 @@ func (b *buyer) step() {
 		b.send(&b.down, trade{sent: t.sent})
 	}
 	if b.term < 0 || b.term != m.term && m.rand.IntN(1000) == 0 || m.faults && m.rand.IntN(5000) == 0 {
-		b.purse.Lose()
+		b.account.Lose()
 		b.session, b.term, b.joined, b.up, b.down = b.session+1, m.term, false, nil, nil
-		b.send(&b.up, trade{sent: m.now, claims: []ledger.RateClaim{b.purse.Claim()}})
+		b.send(&b.up, trade{sent: m.now, claims: []ledger.RateClaim{b.account.Claim()}})
 	}
 	for len(b.down) > 0 && !b.down[0].at.After(m.now) {
 		t := b.down[0]
@@ -168,20 +168,20 @@ func (b *buyer) step() {
 			b.until = until
 		}
 		for _, o := range t.orders {
-			b.purse.Apply(o)
+			b.account.Apply(o)
 		}
 	}
 	if !m.now.Before(b.until) {
-		b.purse.Lose()
+		b.account.Lose()
 	}
 	b.spend()
 	due := !m.now.Before(b.renew)
 	if due {
-		b.purse.Tick()
+		b.account.Tick()
 		b.renew = m.now.Add(lease / 8)
 	}
-	if due || b.purse.Urgent() {
-		b.send(&b.up, trade{sent: m.now, claims: []ledger.RateClaim{b.purse.Claim()}})
+	if due || b.account.Urgent() {
+		b.send(&b.up, trade{sent: m.now, claims: []ledger.RateClaim{b.account.Claim()}})
 	}
 }
 
@@ -258,27 +258,29 @@ func TestC11_LeasedTokensComeBack(t *testing.T) {
 	m := newMarket(t, seeded.Seed(t), 1, 100, 2)
 	m.run(200 * time.Second)
 	a, b := m.hosts[0], m.hosts[1]
-	if a.purse.Take(60, false) > 0 {
+	if a.account.Take(60, false) > 0 {
 		t.Error("tokens that were not leased")
 	}
 	m.run(5 * time.Millisecond)
-	if a.purse.Tokens() != 60 {
-		t.Fatalf("%d tokens are leased", a.purse.Tokens())
+	if a.account.Tokens() != 60 {
+		t.Fatalf("%d tokens are leased", a.account.Tokens())
 	}
 	b.needs = []int64{100}
 	m.run(10 * time.Millisecond)
 	if b.spent != 100 {
-		t.Errorf("%d tokens are spent, and %d are leased", b.spent, a.purse.Tokens())
+		t.Errorf("%d tokens are spent, and %d are leased", b.spent, a.account.Tokens())
 	}
 }
 
-// TestC11_Debt: a purse may take more than there is, once, and no other purse gets tokens
+// TestC11_Debt: a token account may take more than there is, once, and no other token account gets tokens
 // until that is repaid.
 func TestC11_Debt(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := ledger.New(now, lease)
-	purses := []*ledger.Purse{ledger.NewPurse(1, "rate", 10, 10), ledger.NewPurse(2, "rate", 10, 10)}
-	claims := func() []ledger.RateClaim { return []ledger.RateClaim{purses[0].Claim(), purses[1].Claim()} }
+	accounts := []*ledger.TokenAccount{
+		ledger.NewTokenAccount(1, "rate", 10, 10), ledger.NewTokenAccount(2, "rate", 10, 10),
+	}
+	claims := func() []ledger.RateClaim { return []ledger.RateClaim{accounts[0].Claim(), accounts[1].Claim()} }
 	if err := l.Join(now, "node", "node", 1, nil, claims()); err != nil {
 		t.Fatal(err)
 	}
@@ -289,32 +291,32 @@ func TestC11_Debt(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.RateOrders(func(_ string, _ uint64, o ledger.RateOrder) {
-			purses[o.ID-1].Apply(o)
+			accounts[o.ID-1].Apply(o)
 			left = o.DebtLeft(now, now)
 		})
 	}
 	after(500 * time.Millisecond) // 5 tokens
-	purses[0].Want(3, 10, 1)
-	if n := purses[0].Take(25, true); n != 0 {
+	accounts[0].Want(3, 10, 1)
+	if n := accounts[0].Take(25, true); n != 0 {
 		t.Errorf("%d tokens at once", n)
 	}
 	after(0)
-	if n := purses[0].Take(25, true); n != 25 || left != 2*time.Second {
+	if n := accounts[0].Take(25, true); n != 25 || left != 2*time.Second {
 		t.Errorf("%d tokens on credit, repaid in %s", n, left)
 	}
-	purses[0].Want(0, 0, 0)
-	purses[1].Want(6, 1, 1)
-	if n := purses[1].Take(5, true); n != 0 {
+	accounts[0].Want(0, 0, 0)
+	accounts[1].Want(6, 1, 1)
+	if n := accounts[1].Take(5, true); n != 0 {
 		t.Errorf("%d tokens on credit of a bucket in debt", n)
 	}
 	for range 3 {
 		after(600 * time.Millisecond)
-		if n := purses[1].Tokens(); n != 0 {
+		if n := accounts[1].Tokens(); n != 0 {
 			t.Errorf("%d tokens of a bucket in debt", n)
 		}
 	}
 	after(300 * time.Millisecond)
-	if purses[1].Tokens() == 0 {
+	if accounts[1].Tokens() == 0 {
 		t.Error("no tokens when the debt is repaid")
 	}
 }
