@@ -59,7 +59,7 @@ package cluster
 //	Groups, spread
 //	Node
 //	election, caller, membership, permits, endpoint
-//	nodeState: the present view, which has the term of a node that leads; ledGroups, lookout
+//	nodeState: the present view, which has the term of a node that leads; ledGroups, electionTimer
 //	term: hub, roster, checked; identity, contact, dialer
 //
 // The files, in that order:
@@ -79,7 +79,7 @@ package cluster
 //   - endpoint.go: what a node answers the others
 //   - leader.go: what a node knows about the leader, and requests to it
 //   - ledgroups.go: the groups that a process leads
-//   - lookout.go: when a node that follows looks whether it can lead
+//   - electiontimer.go: when a node that follows looks whether it can lead
 //   - term.go: what a node has while it leads
 //   - checked.go: the store of a node that leads
 //   - hub.go: the permits of all nodes, at the leader

@@ -82,7 +82,7 @@ func (e *election) run(t *term, left time.Duration) {
 				e.awaitSuccessor(closed)
 			}
 		} else {
-			e.state.lookout.await(e.state.life, left)
+			e.state.timer.await(e.state.life, left)
 		}
 		t, left = e.change()
 	}
@@ -144,14 +144,14 @@ func (e *election) change() (t *term, left time.Duration) {
 
 // hesitate lets processes that lead fewer groups try first.
 func (e *election) hesitate() {
-	if n := e.state.ledGroups.count(); n > 0 && !e.state.lookout.isInvited() {
+	if n := e.state.ledGroups.count(); n > 0 && !e.state.timer.isInvited() {
 		sleep(e.state.life, min(time.Duration(n)*hesitateEach, hesitateMost))
 	}
 }
 
 // lead makes this node the leader.
 func (e *election) lead(store Store) *term {
-	e.state.lookout.led()
+	e.state.timer.led()
 	t := newTerm(store, &e.self, e.state.ledGroups.count(), e.lease, e.log)
 	e.state.replace(&view{leader: t.leader, at: e.dialer.target(e.self.contact, e.listens), term: t})
 	e.log.Info("this node leads", slog.String("address", e.self.contact.address))
@@ -169,7 +169,7 @@ func (e *election) follow(led queue.Leader) {
 		v.at = e.dialer.target(at, "")
 		e.log.Info("this node follows", slog.String("leader", led.Name), slog.String("address", at.address))
 	}
-	e.state.lookout.led()
+	e.state.timer.led()
 	e.state.replace(v)
 }
 

@@ -30,12 +30,12 @@ func (v *view) atEnd(f func()) (stop func() bool) { return context.AfterFunc(v.l
 
 // nodeState has the present view and the life of a node. The parts of the node share it and
 // know each other only by it: election replaces the view, the others read it, and requests to the
-// leader report to the lookout whether it answers. It is safe for concurrent use.
+// leader report to the electionTimer whether it answers. It is safe for concurrent use.
 type nodeState struct {
 	life      context.Context //nolint:containedctx // of the node
 	end       context.CancelCauseFunc
 	ledGroups *ledGroups // of the process; nil without groups
-	lookout   *lookout
+	timer     *electionTimer
 
 	present atomic.Pointer[view]
 	// couldNotLead is why this node could not take over the lead when it tried last; nil if it did,
@@ -45,7 +45,7 @@ type nodeState struct {
 
 // newNodeState returns the state of a node that knows no leader.
 func newNodeState(g *ledGroups) *nodeState {
-	s := &nodeState{ledGroups: g, lookout: newLookout()}
+	s := &nodeState{ledGroups: g, timer: newElectionTimer()}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.replace(&view{})
 	return s
@@ -106,22 +106,22 @@ func (t toLeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := v.at.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		if r.Context().Err() == nil {
-			t.state.lookout.suspect()
+			t.state.timer.suspect()
 		}
 		release()
 		return nil, t.state.why(fmt.Errorf("%s at %s (its --node-address): %w", v.leader.Name, v.at.address, err))
 	}
 	if res.StatusCode == http.StatusServiceUnavailable {
-		t.state.lookout.suspect()
+		t.state.timer.suspect()
 	}
-	res.Body = body{res.Body, t.state.lookout, ctx, release}
+	res.Body = body{res.Body, t.state.timer, ctx, release}
 	return res, nil
 }
 
 // body is the body of an answer, which ends with the view of its request.
 type body struct {
 	io.ReadCloser
-	lookout *lookout
+	timer   *electionTimer
 	ctx     context.Context //nolint:containedctx // of the request
 	release func()
 }
@@ -129,7 +129,7 @@ type body struct {
 func (b body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF && b.ctx.Err() == nil {
-		b.lookout.suspect() // a stream of the leader has broken
+		b.timer.suspect() // a stream of the leader has broken
 	}
 	return n, err
 }

@@ -152,7 +152,7 @@ func (m *membership) ask(
 		return nil, fmt.Errorf("the leader answers %q: it may be of an older version", res.Status)
 	}
 	if known, err := strconv.Atoi(res.Header.Get(knownField)); err == nil {
-		m.state.lookout.answered(known)
+		m.state.timer.answered(known)
 	}
 	var found []member
 	return found, json.Unmarshal(text, &found)

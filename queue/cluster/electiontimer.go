@@ -23,8 +23,8 @@ const (
 	invitedFor = 3 * time.Second
 )
 
-// lookout decides when a node that follows looks whether it can lead.
-type lookout struct {
+// electionTimer decides when a follower looks whether it can lead.
+type electionTimer struct {
 	signs     chan struct{} // receives when the leader may have changed
 	pause     time.Duration // after the next sign; owned by the loop that calls await and led
 	invited   atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
@@ -32,65 +32,65 @@ type lookout struct {
 	countedAt atomic.Int64  // when that was, in Unix nanoseconds
 }
 
-func newLookout() *lookout { return &lookout{signs: make(chan struct{}, 1)} }
+func newElectionTimer() *electionTimer { return &electionTimer{signs: make(chan struct{}, 1)} }
 
 // suspect makes the node look whether the leader has changed.
-func (l *lookout) suspect() {
+func (t *electionTimer) suspect() {
 	select {
-	case l.signs <- struct{}{}:
+	case t.signs <- struct{}{}:
 	default:
 	}
 }
 
 // invite makes the node try to lead for a while, because another node lets it.
-func (l *lookout) invite(now time.Time) {
-	l.invited.Store(now.Add(invitedFor).UnixNano())
-	l.suspect()
+func (t *electionTimer) invite(now time.Time) {
+	t.invited.Store(now.Add(invitedFor).UnixNano())
+	t.suspect()
 }
 
 // isInvited reports whether another node has just let this one lead.
-func (l *lookout) isInvited() bool { return clock.Now().UnixNano() < l.invited.Load() }
+func (t *electionTimer) isInvited() bool { return clock.Now().UnixNano() < t.invited.Load() }
 
 // answered records that the leader has answered, and how many nodes it knows.
-func (l *lookout) answered(nodes int) {
-	l.nodes.Store(int64(nodes))
-	l.countedAt.Store(clock.Now().UnixNano())
+func (t *electionTimer) answered(nodes int) {
+	t.nodes.Store(int64(nodes))
+	t.countedAt.Store(clock.Now().UnixNano())
 }
 
 // led records that a node leads: the next sign is the first one that it has gone.
-func (l *lookout) led() { l.pause = 0 }
+func (t *electionTimer) led() { t.pause = 0 }
 
 // await returns when the lease of the leader, of which left is left, may have ended, or there are
 // signs that the leader has gone, or ctx ends. After such signs it returns at growing intervals: the
 // leader gives its lease up a moment after it has stopped answering, and that of a killed one has to
 // end.
-func (l *lookout) await(ctx context.Context, left time.Duration) {
+func (t *electionTimer) await(ctx context.Context, left time.Duration) {
 	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
-	wait := left + margin + l.later()
-	if l.isInvited() {
+	wait := left + margin + t.later()
+	if t.isInvited() {
 		wait = min(wait, checkFirst)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
 	select {
-	case <-timer.C:
-		l.pause = 0
+	case <-deadline.C:
+		t.pause = 0
 	case <-ctx.Done():
-	case <-l.signs:
-		if l.isInvited() {
+	case <-t.signs:
+		if t.isInvited() {
 			return
 		}
-		l.pause = min(max(2*l.pause, checkFirst), checkLast)
-		sleep(ctx, min(l.pause, left+margin))
+		t.pause = min(max(2*t.pause, checkFirst), checkLast)
+		sleep(ctx, min(t.pause, left+margin))
 	}
 }
 
 // later returns how much later than at the end of its lease this node looks for another
 // leader. It is 0 unless the leader has answered lately and knows many nodes; a leader that
 // stops answering is noticed by that.
-func (l *lookout) later() time.Duration {
-	above := l.nodes.Load() - looksFree
-	if above <= 0 || clock.Now().UnixNano()-l.countedAt.Load() > int64(2*enrollEvery) {
+func (t *electionTimer) later() time.Duration {
+	above := t.nodes.Load() - looksFree
+	if above <= 0 || clock.Now().UnixNano()-t.countedAt.Load() > int64(2*enrollEvery) {
 		return 0
 	}
 	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret
