@@ -155,7 +155,7 @@ func (f *uploadFlags) run(args []string) error {
 			return err
 		}
 		defer stop()
-		cfg.Serve.Transfer.Input = input.LateEnd(end.soon, in)
+		cfg.Serve.Transfer.Input = input.DelayEOF(end.soon, in)
 	}
 	sum, err := upload.Run(end.soon, end.now, cfg)
 	switch {

@@ -172,7 +172,7 @@ func run(ctx, force context.Context, cfg *Config, store queue.Store) error {
 	node := nodeIn(store)
 	shared := node != nil
 	if shared {
-		front.LogAt = keepers{store, node, filepath.Join(cfg.Dir, logsName)}.at
+		front.LogAt = logServers{store, node, filepath.Join(cfg.Dir, logsName)}.at
 		name = workerOf(node.Name())
 	}
 	q := queue.New(store, queue.Config{

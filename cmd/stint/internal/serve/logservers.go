@@ -20,9 +20,9 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// keepers finds the servers that keep the logs of tasks: of servers that share a store, the
+// logServers finds the servers that keep the logs of tasks: of servers that share a store, the
 // one that has run a task keeps its log.
-type keepers struct {
+type logServers struct {
 	store queue.Store
 	node  *cluster.Node
 	logs  string // the directory of this server's logs
@@ -64,34 +64,34 @@ func nodeOf(worker string) (node, host string) {
 }
 
 // at is [server.Config.LogAt].
-func (k keepers) at(ctx context.Context, id queue.ID) (http.RoundTripper, error) {
-	tasks, err := k.store.Find(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
+func (l logServers) at(ctx context.Context, id queue.ID) (http.RoundTripper, error) {
+	tasks, err := l.store.Find(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1})
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
 	worker := lastWorker(&tasks[0])
 	node, host := nodeOf(worker)
-	if worker == "" || node == k.node.Name() {
+	if worker == "" || node == l.node.Name() {
 		return nil, nil
 	}
-	peers, err := k.node.Peers(ctx, node)
+	peers, err := l.node.Peers(ctx, node)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(peers, func(p *cluster.Peer) bool { return p.Name == node }) && k.keeps(id, worker) {
+	if !slices.ContainsFunc(peers, func(p *cluster.Peer) bool { return p.Name == node }) && l.keeps(id, worker) {
 		return nil, nil
 	}
-	return &way{id: id, node: node, host: host, peers: peers}, nil
+	return &logRoute{id: id, node: node, host: host, peers: peers}, nil
 }
 
 // keeps reports whether this server has a log of a task that a worker on this host has run: an
 // earlier server with this directory, which had another name.
-func (k keepers) keeps(id queue.ID, worker string) bool {
+func (l logServers) keeps(id queue.ID, worker string) bool {
 	host, err := os.Hostname()
 	if err != nil || !strings.HasPrefix(worker, host+":") && !strings.HasPrefix(worker, host+"-") {
 		return false
 	}
-	_, err = os.Stat(filepath.Join(k.logs, server.LogName(id)))
+	_, err = os.Stat(filepath.Join(l.logs, server.LogName(id)))
 	return err == nil
 }
 
@@ -105,23 +105,23 @@ func lastWorker(t *queue.Task) string {
 	return ""
 }
 
-// way is the way to the log of a task that another server keeps. A server that was started
+// logRoute is the route to the log of a task that another server keeps. A server that was started
 // again has another name, and still has the logs of its directory, so if the node that has run
 // the task does not answer, the others of its host are asked.
-type way struct {
+type logRoute struct {
 	id         queue.ID
 	node, host string          // that has run the task
 	peers      []*cluster.Peer // of the host; the node is the first if the leader knows it
 }
 
 // RoundTrip is as [http.RoundTripper] says. Its error names the node.
-func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *logRoute) RoundTrip(r *http.Request) (*http.Response, error) {
 	var errs []error
-	for _, p := range w.peers {
+	for _, p := range l.peers {
 		out := r.Clone(r.Context())
-		exact := p.Name == w.node
+		exact := p.Name == l.node
 		if !exact { // without a size, a server that does not have the log answers at once
-			out.URL.RawQuery = url.Values{wire.QueryID: {w.id.String()}}.Encode()
+			out.URL.RawQuery = url.Values{wire.QueryID: {l.id.String()}}.Encode()
 		}
 		res, err := p.RoundTrip(out)
 		switch {
@@ -135,22 +135,22 @@ func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = res.Body.Close() // another server has the log, if any
 		}
 	}
-	return nil, w.gone(errors.Join(errs...))
+	return nil, l.gone(errors.Join(errs...))
 }
 
 // gone is the error of a log whose server is gone.
-func (w *way) gone(why error) error {
+func (l *logRoute) gone(why error) error {
 	err := fmt.Errorf(`%w: the log of task %s is at %s, which ran it and does not answer: start "stint serve" on host %s `+
 		`again with the same --dir, or read %s in its directory`,
-		queue.ErrUnavailable, w.id, w.node, w.host, logsName+"/"+server.LogName(w.id))
+		queue.ErrUnavailable, l.id, l.node, l.host, logsName+"/"+server.LogName(l.id))
 	if why != nil {
 		err = fmt.Errorf("%w (%w)", err, why)
 	}
 	return err
 }
 
-// lateHandler is a handler that is set when the server of a node has been made, for which
-// the node must be open. Before that, it answers that it is not available.
+// lateHandler is the handler of a node. It is set when the server has been made, which
+// needs the open node; before that, it answers 503.
 type lateHandler struct {
 	to atomic.Pointer[http.HandlerFunc]
 }

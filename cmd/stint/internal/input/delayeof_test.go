@@ -13,7 +13,7 @@ import (
 )
 
 // A signal shortly before or after the end of the input is an error of it, and not its end.
-func TestLateEnd(t *testing.T) {
+func TestDelayEOF(t *testing.T) {
 	stopped := errors.New("stopped")
 	for name, row := range map[string]struct {
 		after time.Duration // the signal comes
@@ -26,7 +26,7 @@ func TestLateEnd(t *testing.T) {
 				ctx, stop := context.WithCancelCause(t.Context())
 				defer time.AfterFunc(row.after, func() { stop(stopped) }).Stop()
 				synctest.Wait()
-				text, err := io.ReadAll(input.LateEnd(ctx, strings.NewReader("text")))
+				text, err := io.ReadAll(input.DelayEOF(ctx, strings.NewReader("text")))
 				if string(text) != "text" || !errors.Is(err, row.want) {
 					t.Errorf("it reads %q, %v; want %v", text, err, row.want)
 				}
