@@ -32,17 +32,13 @@ func (s *Store) Configure(ctx context.Context, now time.Time, name string, c que
 	return nil
 }
 
-// PauseQueue is as [queue.Admin] says.
+// PauseQueue is as [queue.Admin] says. All queues are those of each group, also if another group does not
+// answer.
 func (s *Store) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
 	if name != "" {
 		return s.stores[s.table.Of(name)].PauseQueue(ctx, now, name, p)
 	}
-	for _, g := range s.all() {
-		if err := s.stores[g].PauseQueue(ctx, now, name, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.each(s.all(), func(g int) error { return s.stores[g].PauseQueue(ctx, now, name, p) })
 }
 
 // Settings is as [queue.Admin] says. Those of all queues are those of the default group.

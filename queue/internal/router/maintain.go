@@ -67,10 +67,12 @@ func (s *Store) maintain(ctx context.Context, g int, now time.Time, limit int) (
 	return next, err
 }
 
-// probe asks a slow group in the background, unless that is being done. The end of the call does
-// not end it.
+// probe asks a slow group in the background, unless that is being done or the store is closed. The end
+// of the call does not end it.
 func (s *Store) probe(ctx context.Context, g int, now time.Time, limit int) {
-	if !s.slow[g].probing.CompareAndSwap(false, true) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || !s.slow[g].probing.CompareAndSwap(false, true) {
 		return
 	}
 	s.probes.Go(func() {

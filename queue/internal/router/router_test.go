@@ -497,6 +497,11 @@ func (silent) Stats(ctx context.Context, _ time.Time) (queue.Stats, error) {
 	return queue.Stats{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
 }
 
+func (silent) PauseQueue(ctx context.Context, _ time.Time, _ string, _ *queue.Pause) error {
+	<-ctx.Done()
+	return fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+}
+
 func (silent) Find(ctx context.Context, _ queue.Filter, _ queue.Page) ([]queue.Task, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
@@ -546,6 +551,55 @@ func TestC11_SilentGroupAndOperators(t *testing.T) {
 		stats, err := s.Stats(t.Context(), time.Now())
 		if err != nil || !strings.Contains(stats.Refuses, "group mail: ") {
 			t.Errorf("stats: %+v, %v", stats, err)
+		}
+	})
+}
+
+// TestC11_SilentGroupAndRefusals: tasks that are refused are refused soon, and all queues of the groups that
+// answer are paused and resumed, with an error that names the silent one.
+func TestC11_SilentGroupAndRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{p.mail, silent{p.rest}})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		began := time.Now()
+		task := p.task("news")
+		task.After = []queue.ID{p.ids.New(start)}
+		_, err := s.Submit(ctx, start, []queue.NewTask{task})
+		if d := time.Since(began); !errors.Is(err, queue.ErrInvalid) || d > 3*time.Second {
+			t.Errorf("a task after one that does not exist is refused after %s: %v", d, err)
+		}
+		for _, pause := range []*queue.Pause{{Reason: "backup"}, nil} {
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			err := s.PauseQueue(ctx, start, "", pause)
+			if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "group rest: ") {
+				t.Errorf("pause %v: %v", pause, err)
+			}
+			if settings, err := p.mail.Settings(t.Context()); err != nil || (settings[""].Paused != nil) != (pause != nil) {
+				t.Errorf("after pause %v, the other group has %+v, %v", pause, settings, err)
+			}
+		}
+	})
+}
+
+// TestC11_GroupsCloseBesideMaintain: Close waits for the calls to a slow group, also for one that begins at
+// the same time.
+func TestC11_GroupsCloseBesideMaintain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			p := newPair(t)
+			s := router.New(table(t, "mail=news", "rest"), []queue.Store{p.mail, silent{p.rest}})
+			if _, err := s.Maintain(t.Context(), start, 0); err != nil { // the group is found to be slow
+				t.Fatal(err)
+			}
+			var calls sync.WaitGroup
+			calls.Go(func() { _, _ = s.Maintain(t.Context(), start, 0) }) // the store may be closed
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			calls.Wait()
 		}
 	})
 }

@@ -25,7 +25,10 @@ type Store struct {
 	tasks   groupCache
 	batches groupCache
 	slow    []slow // by group
-	probes  sync.WaitGroup
+
+	mu     sync.Mutex // guards closed, and the start of probes
+	closed bool
+	probes sync.WaitGroup
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -233,6 +236,9 @@ func (s *Store) Listen(name string) (ready <-chan struct{}, stop func()) {
 
 // Close closes the stores of all groups.
 func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	err := s.each(s.all(), func(g int) error { return s.stores[g].Close() })
 	s.probes.Wait()
 	return err

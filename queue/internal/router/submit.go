@@ -81,7 +81,8 @@ func (s *Store) checkBatches(ctx context.Context, g int, tasks []queue.NewTask) 
 	return nil
 }
 
-// crossing returns a better error than err if a task comes after one of another group.
+// crossing returns a better error than err if a task comes after one of another group. It asks the
+// other groups for 3 s at most.
 func (s *Store) crossing(ctx context.Context, g int, tasks []queue.NewTask, err error) error {
 	after := make(map[queue.ID]*queue.NewTask)
 	for i := range tasks {
@@ -101,6 +102,8 @@ func (s *Store) crossing(ctx context.Context, g int, tasks []queue.NewTask, err 
 	if len(ids) == 0 {
 		return err
 	}
+	ctx, stop := partOf(ctx, len(s.stores))
+	defer stop()
 	for _, other := range s.all() {
 		if other == g {
 			continue
