@@ -224,6 +224,42 @@ func TestC6_ServerIsAway(t *testing.T) {
 	}
 }
 
+// TestC6_ServerHangs: the log says that a server does not answer, whatever error the connection has.
+func TestC6_ServerHangs(t *testing.T) {
+	server := newServer(t, "--appendonly", "no")
+	failed := make(failures, 1)
+	s := open(t, server.url(), redisstore.Config{Logger: slog.New(failed)})
+	server.stop(t)
+	if err := <-failed; !strings.Contains(err, "no answer in time: the server hangs") {
+		t.Errorf("the log says %q", err)
+	}
+	server.kill()
+	_ = s.Close() // it cannot reach the server
+}
+
+// failures is the handler of a log that receives the error of a server that fails.
+type failures chan string
+
+func (f failures) Enabled(context.Context, slog.Level) bool { return true }
+func (f failures) WithAttrs([]slog.Attr) slog.Handler       { return f }
+func (f failures) WithGroup(string) slog.Handler            { return f }
+
+func (f failures) Handle(_ context.Context, r slog.Record) error {
+	if !strings.Contains(r.Message, "the database fails") {
+		return nil
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" {
+			select {
+			case f <- a.Value.String():
+			default:
+			}
+		}
+		return true
+	})
+	return nil
+}
+
 // signal is the handler of a log that receives when the server answers again.
 type signal chan struct{}
 

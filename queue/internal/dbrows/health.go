@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -139,6 +140,9 @@ func (h *health) logRoom(why error) {
 	}
 }
 
+// contextEnded reports whether err is that of a context which has ended, or of a connection with the deadline
+// of a context.
 func contextEnded(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, os.ErrDeadlineExceeded)
 }
