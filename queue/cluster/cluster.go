@@ -85,6 +85,7 @@ package cluster
 //   - hub.go: the permits of all nodes, at the leader
 //   - roster.go: the nodes that the leader knows
 //   - contact.go: how the nodes reach each other
+//   - name.go: the name of a node that is given none
 
 import (
 	"cmp"
@@ -94,7 +95,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -122,7 +122,8 @@ type Store interface {
 
 // Config configures a node. The zero value is for nodes on one host.
 type Config struct {
-	// Name is the name of this node in messages and [queue.Stats]; "" is host:pid.
+	// Name is the name of this node in messages and [queue.Stats], which no other node has; "" is
+	// host:pid, and in a container host:pid-random.
 	Name string
 	// Listen is the address, host:port, at which this node serves the others while it leads.
 	// An empty host is every interface, and port 0 a free port. "" is a free port of the IP
@@ -160,8 +161,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
-		host, _ := os.Hostname() // without it, the process number has to do
-		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+		c.Name = defaultName()
 	}
 	c.Patience = cmp.Or(c.Patience, 20*time.Second)
 	c.lease = cmp.Or(c.lease, permitLease)

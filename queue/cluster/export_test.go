@@ -23,6 +23,9 @@ func Submits(
 	return (&submits{send: send}).submit
 }
 
+// NameIn returns the name of a node of a process in a namespace of process numbers.
+func NameIn(namespace, host string, pid int) string { return nameIn(namespace, host, pid) }
+
 // Checked returns the store of a node that leads.
 func Checked(s Store) queue.Store { return checked{s} }
 

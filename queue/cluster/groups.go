@@ -76,6 +76,9 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Name == "" {
+		cfg.Name = defaultName() // one for the nodes of all groups
+	}
 	if cfg.ledGroups == nil {
 		cfg.ledGroups = &ledGroups{every: moveEvery}
 	}

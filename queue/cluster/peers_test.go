@@ -100,6 +100,34 @@ func TestC11_NodesThatCloseStayAway(t *testing.T) {
 	}
 }
 
+// TestC11_NamesInContainers: processes of two containers with the same host name and process number have
+// names of their own, and the host is known by them.
+func TestC11_NamesInContainers(t *testing.T) {
+	for _, namespace := range []string{"", "pid:[4026531836]"} {
+		if got := cluster.NameIn(namespace, "web1", 4711); got != "web1:4711" {
+			t.Errorf("in the namespace %q of a host, the name is %s", namespace, got)
+		}
+	}
+	names := []string{cluster.NameIn("pid:[4026532193]", "web1", 1), cluster.NameIn("pid:[4026532194]", "web1", 1)}
+	slices.Sort(names)
+	if names[0] == names[1] {
+		t.Fatalf("two processes have the name %s", names[0])
+	}
+	opener := kinds[1].opener(t, storetest.Config{})
+	nodes := make(map[string]*cluster.Node)
+	for _, name := range names {
+		nodes[name] = open(t, opener, cluster.Config{Name: name, Handler: greeter(name)})
+	}
+	for _, name := range names {
+		if got := call(t, nodes[names[0]], name, "/"); got != name+" /" {
+			t.Errorf("%s answers %q", name, got)
+		}
+	}
+	if got := peers(t, nodes[names[0]], "web1:9"); !slices.Equal(got, names) {
+		t.Errorf("the nodes of the host are %v, want %v", got, names)
+	}
+}
+
 // peers returns the names of the nodes of a host.
 func peers(t *testing.T, n *cluster.Node, name string) (names []string) {
 	t.Helper()

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -40,14 +39,8 @@ func nodeIn(store queue.Store) *cluster.Node {
 	return nil
 }
 
-// nodeName returns the name of this process as a node. Its worker is named after it, so that
-// the steps of a task name the node.
-func nodeName() string {
-	host, _ := os.Hostname() // if it fails, the name has only the process number
-	return fmt.Sprintf("%s:%d", cmp.Or(host, "host"), os.Getpid())
-}
-
-// workerOf returns the name of a worker of a node that no other start of a process has.
+// workerOf returns the name of a worker of a node that no other start of a process has. The steps of a
+// task name the node by it.
 func workerOf(node string) string {
 	const random = 8 // characters
 	return node + "-" + strings.ToLower(rand.Text()[:random])

@@ -40,7 +40,7 @@ func openStore(ctx context.Context, cfg *Config) (store queue.Store, err error) 
 	}
 	cfg.forNodes = new(lateHandler)
 	shared := cluster.Config{
-		Name: nodeName(), Listen: cfg.NodeListen, Address: cfg.NodeAddress, Route: route(cfg.Store),
+		Listen: cfg.NodeListen, Address: cfg.NodeAddress, Route: route(cfg.Store),
 		Handler: cfg.forNodes, Logger: cfg.Logger,
 	}
 	if len(cfg.Groups) == 0 {

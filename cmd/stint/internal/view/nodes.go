@@ -12,7 +12,7 @@ import (
 
 // Node is a process that leads a store, works on its tasks, or both.
 type Node struct {
-	Name    string    `json:"name"`              // host:pid
+	Name    string    `json:"name"`              // host:pid, or that of the node
 	Address string    `json:"address,omitempty"` // by which the other nodes reach it
 	Seen    time.Time `json:"seen,omitzero"`     // when the leader last received its call; zero if unknown
 	Leads   bool      `json:"leads"`
@@ -39,7 +39,7 @@ func Nodes(s *queue.Stats) []Node {
 	}
 	for i := range s.Workers {
 		w := &s.Workers[i]
-		at(&nodes, fmt.Sprintf("%s:%d", w.Host, w.PID)).add(w)
+		at(&nodes, nodeOf(w)).add(w)
 	}
 	for _, n := range s.Nodes {
 		node := at(&nodes, n.Name)
@@ -55,6 +55,16 @@ func Nodes(s *queue.Stats) []Node {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return nodes
+}
+
+// nodeOf returns the name of the process of a worker: host:pid, or that of its node, by which stint serve
+// names it, if the process is in a container.
+func nodeOf(w *queue.Worker) string {
+	process := fmt.Sprintf("%s:%d", w.Host, w.PID)
+	if strings.HasPrefix(w.Name, process+"-") {
+		return w.Name[:strings.LastIndexByte(w.Name, '-')]
+	}
+	return process
 }
 
 // at returns the node with a name. If there is none, it appends one.
