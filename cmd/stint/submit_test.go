@@ -118,6 +118,30 @@ func TestC1_SignalsEndBlockedClients(t *testing.T) {
 	s.stop()
 }
 
+// Pause waits for the tasks that run if it is to, and counts those that have ended by it.
+func TestC6_PauseWaits(t *testing.T) {
+	s := serve(t)
+	gate, pipe := fifo(t), fifo(t)
+	ev := events(t, pipe)
+	id := s.submit("trap 'read line < " + gate + "; exit' TERM; echo > " + pipe + "; while :; do sleep 0.01; done")
+	ev.next()
+	s.stint("pause", id).want(t, "1 task running and asked to end; --wait waits until it has ended\n", "", 0)
+	waits := s.command("pause", "--wait", id)
+	out := startLines(t, waits)
+	write(t, gate, "now\n")
+	if line := out.next(); line != "1 task paused" {
+		t.Errorf("pause --wait says %q", line)
+	}
+	if status := finish(t, waits); status != 0 {
+		t.Errorf("pause --wait ends with %d", status)
+	}
+	if task := s.task(id); task.State != queue.Paused {
+		t.Errorf("the task is %s after pause --wait", task.State)
+	}
+	s.stint("pause", "--all", "--wait").want(t, "", "running tasks of a paused queue continue", 125)
+	s.stop()
+}
+
 // Cancel says that a task which runs is only asked to end, and waits if it is to.
 func TestC4_CancelOfARunningTask(t *testing.T) {
 	s := serve(t, "--kill-after", "1h")

@@ -545,7 +545,8 @@ func TestE2_LastStateOfAnUploadCounts(t *testing.T) {
 	r.await("one that runs", func(all []transfer.Transfer) bool {
 		return len(all) == 3 && all[2].State == queue.Running
 	})
-	r.stint("pause", "--kind", "stint.upload", "--server", "uploads").want(t, "1 task running and asked to end\n", "", 0)
+	r.stint("pause", "--kind", "stint.upload", "--server", "uploads").want(t,
+		"1 task running and asked to end; --wait waits until it has ended\n", "", 0)
 	if status := finish(t, cmd); status != 1 || !strings.Contains(said.String(), "standard input cannot be read again") ||
 		!strings.Contains(said.String(), "0 failed, 1 cancelled\n") {
 		t.Errorf("exit status %d: %s", status, said.String())

@@ -135,7 +135,8 @@ func TestE2_CancelledUploadToS3LeavesNothing(t *testing.T) {
 	cmd := b.uploads("big.bin", "--chunk", "5M", "--rate", "2MiB/s")
 	start(t, cmd)
 	all := b.await("a part", func(all []transfer.Transfer) bool { return len(all) == 1 && all[0].Done > 6<<20 })
-	b.stint("pause", all[0].ID.String(), "--server", "uploads").want(t, "1 task running and asked to end\n", "", 0)
+	b.stint("pause", all[0].ID.String(), "--server", "uploads").want(t,
+		"1 task running and asked to end; --wait waits until it has ended\n", "", 0)
 	b.await("paused", func(all []transfer.Transfer) bool { return all[0].State == queue.Paused })
 	if n := b.parts(); n == 0 {
 		t.Error("the paused upload has no parts")

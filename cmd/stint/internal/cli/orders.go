@@ -7,11 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
 )
 
 // order is one of the commands that change tasks.
@@ -21,10 +23,10 @@ type order struct {
 	done              string // of a task that was changed
 	// queues: --queue alone and --all mean the queues themselves.
 	queues bool
-	// ends: a running task is ordered to end. finished: it is finished then, and --wait
-	// waits for that.
-	ends, finished bool
-	states         []queue.State // of the tasks that can be changed; nil is any
+	// ends is the state of a running task when it has ended by the order, for which --wait waits; 0 if the
+	// order does not end tasks.
+	ends   queue.State
+	states []queue.State // of the tasks that can be changed; nil is any
 }
 
 const ordersExit = `
@@ -47,9 +49,9 @@ was paused both alone and by --all must be resumed in both ways.`
 var ordersTable = []order{
 	{
 		name: "pause", short: "Keep tasks or queues from starting", do: queue.OrderPause, done: "paused", queues: true,
-		ends: true,
+		ends: queue.Paused,
 		long: "Keep tasks from starting until they are resumed. A task that runs is asked to end, and\n" +
-			"begins again when it is resumed." + queuesHelp,
+			"begins again when it is resumed. With --wait the command returns when it has ended." + queuesHelp,
 	},
 	{
 		name: "resume", short: "Resume paused tasks or queues", do: queue.OrderResume, done: "resumed", queues: true,
@@ -58,7 +60,7 @@ var ordersTable = []order{
 	},
 	{
 		name: "cancel", short: "Cancel tasks", do: queue.OrderCancel, done: "cancelled",
-		ends: true, finished: true,
+		ends: queue.Cancelled,
 		long: "Cancel tasks. A task that runs is asked to end: its command gets SIGTERM, and later\n" +
 			"SIGKILL. With --wait the command returns when it has ended.",
 	},
@@ -96,7 +98,7 @@ func newOrder(s *streams, o order) *cobra.Command {
 	f.filterFlags.register(cmd, o.states)
 	cmd.Flags().BoolVar(&f.all, "all", false, f.help())
 	cmd.Flags().StringVar(&f.reason, "reason", "", "record the reason `WHY`: stint show and stats print it")
-	if o.finished {
+	if o.ends != 0 {
 		cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the tasks that run have ended")
 	}
 	f.client.register(cmd)
@@ -119,6 +121,9 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 		return errors.New("--all is for all, and IDs and flags such as --queue are for some: leave one of them out")
 	case !some && !f.all:
 		return errors.New("say which tasks: by their IDs, by flags that select them, or --all")
+	case f.queues && len(ids) == 0 && !f.narrows() && f.wait:
+		return errors.New("--wait is for tasks that are paused: running tasks of a paused queue continue; leave --wait out, or " +
+			"select the tasks by IDs or other flags, as in --state running")
 	case f.queues && len(ids) == 0 && !f.narrows():
 		return f.giveQueue(ctx, server)
 	}
@@ -131,7 +136,7 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 		return err
 	}
 	var ending []queue.ID
-	if f.ends {
+	if f.ends != 0 {
 		if ending, err = f.ending(ctx, server, filter); err != nil {
 			return err
 		}
@@ -197,20 +202,48 @@ func (f *orderFlags) ending(
 	return ids, nil
 }
 
-// waitFor waits until tasks have ended, and returns those that were not cancelled.
+// waitFor waits until tasks have ended, and returns those that have not ended by the order.
 func (f *orderFlags) waitFor(
 	ctx context.Context, server *remote.Server, ids []queue.ID,
 ) (otherwise []queue.ID, err error) {
 	for _, id := range ids {
-		task, err := server.Wait(ctx, id, f.away)
+		task, err := f.ended(ctx, server, id)
 		if err != nil {
 			return nil, found(err)
 		}
-		if task.State != queue.Cancelled {
+		if task.State != f.ends {
 			otherwise = append(otherwise, id)
 		}
 	}
 	return otherwise, nil
+}
+
+// ended waits until a task is finished or, if the order does not finish it, until it is not ordered to
+// end any more: it has ended, or was resumed.
+func (f *orderFlags) ended(ctx context.Context, server *remote.Server, id queue.ID) (task queue.Task, err error) {
+	if f.ends.Finished() {
+		return server.Wait(ctx, id, f.away)
+	}
+	const every = 100 * time.Millisecond
+	again := time.NewTicker(every)
+	defer again.Stop()
+	for isAway := false; ; {
+		task, err = server.Get(ctx, id)
+		switch {
+		case err == nil && (task.State != queue.Running || task.Order != f.do):
+			return task, nil
+		case err != nil && (!errors.Is(err, queue.ErrUnavailable) || errors.Is(err, httpstore.ErrNoAnswer)):
+			return task, err
+		case err != nil && !isAway:
+			f.away(err)
+		}
+		isAway = err != nil
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return task, context.Cause(ctx)
+		}
+	}
 }
 
 // giveQueue executes the order for a queue as a whole, or for all if it has no name.
@@ -277,11 +310,7 @@ func (f *orderFlags) report(ctx context.Context, server *remote.Server, same []q
 		f.printf("%s %s\n", tasks(n-ending), f.done)
 	}
 	if ending > 0 && !f.json {
-		hint := ""
-		if f.finished {
-			hint = "; --wait waits until it has ended"
-		}
-		f.printf("%s running and asked to end%s\n", tasks(ending), hint)
+		f.printf("%s running and asked to end; --wait waits until it has ended\n", tasks(ending))
 	}
 	switch {
 	case n == 0 && f.json:
