@@ -122,8 +122,8 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	case !some && !f.all:
 		return errors.New("say which tasks: by their IDs, by flags that select them, or --all")
 	case f.queues && len(ids) == 0 && !f.narrows() && f.wait:
-		return errors.New("--wait is for tasks that are paused: running tasks of a paused queue continue; leave --wait out, or " +
-			"select the tasks by IDs or other flags, as in --state running")
+		return errors.New("--wait is for tasks that are paused: running tasks of a paused queue continue; leave --wait out, " +
+			"or select the tasks by IDs or other flags, as in --state running")
 	case f.queues && len(ids) == 0 && !f.narrows():
 		return f.giveQueue(ctx, server)
 	}
