@@ -272,7 +272,8 @@ func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, e
 		at = net.JoinHostPort(host, "0")
 	}
 	if l, err = new(net.ListenConfig).Listen(ctx, "tcp", at); err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("%w: set Listen (--node-listen) to an IP address of this host and a free port, as in "+
+			"10.0.0.1:7119 or 10.0.0.1:0", err)
 	}
 	address, err = reachable(l.Addr(), cmp.Or(cfg.Address, at))
 	if err != nil {

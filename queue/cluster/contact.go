@@ -207,7 +207,8 @@ func localAddress(ctx context.Context, route string) (string, error) {
 func reachable(l net.Addr, as string) (string, error) {
 	host, port, err := net.SplitHostPort(as)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: Address (--node-address): %w; it is a host and a port, as in web1.example.org:7119",
+			queue.ErrInvalid, err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return "", fmt.Errorf("%w: other nodes cannot reach %q: set Address (--node-address) to one that they reach",

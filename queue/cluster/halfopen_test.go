@@ -158,3 +158,22 @@ func TestC11_AddressThatCannotBeReached(t *testing.T) {
 	}
 	awaitLog(t, "the node that leads does not answer this one")
 }
+
+// TestC11_AddressesThatAreRefused: the error of an address at which a node cannot listen, or at which no
+// other can reach it, names the setting to correct.
+func TestC11_AddressesThatAreRefused(t *testing.T) {
+	for _, row := range []struct{ listen, address, says string }{
+		{"nonsense", "", "set Listen (--node-listen) to"},
+		{"203.0.113.1:0", "", "set Listen (--node-listen) to"}, // TEST-NET-3, not of this host
+		{"127.0.0.1:0", "nonsense", "Address (--node-address): address nonsense: missing port"},
+		{"0.0.0.0:0", "", "set Address (--node-address) to"},
+	} {
+		n, err := cluster.Open(t.Context(), nil, cluster.Config{Listen: row.listen, Address: row.address})
+		if err == nil {
+			closes(t, n)
+		}
+		if err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%+v: %v", row, err)
+		}
+	}
+}
