@@ -38,6 +38,15 @@ func problem(p *wire.Problem) answer {
 	return answer{p.Status, wire.ProblemJSON, body}
 }
 
+// detail returns the text of the error in an answer that is a problem.
+func (a answer) detail() string {
+	var p wire.Problem
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		return string(a.body)
+	}
+	return p.Detail
+}
+
 // responder sends answers to clients. It is safe for concurrent use.
 type responder struct {
 	timeout time.Duration // for a client to read an answer or a part of it, or to send a body

@@ -247,7 +247,7 @@ func TestC6_LogsUnavailableOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		text := log.String()
-		if strings.Count(text, "\n") != 3 || strings.Count(text, "make room") != 3 ||
+		if strings.Count(text, "\n") != 3 || strings.Count(text, `error="queue: the store is unavailable: make room"`) != 3 ||
 			strings.Count(text, "more=0") != 1 || strings.Count(text, "more=59") != 2 {
 			t.Errorf("the log has\n%s", text)
 		}
@@ -255,7 +255,7 @@ func TestC6_LogsUnavailableOnceAMinute(t *testing.T) {
 		for range 2 {
 			answered(t, s, request("GET", wire.Settings, ""))
 		}
-		if strings.Count(log.String(), "a fault") != 2 {
+		if strings.Count(log.String(), `error="a fault"`) != 2 {
 			t.Errorf("of two faults the log has\n%s", &log)
 		}
 	})

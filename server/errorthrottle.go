@@ -27,14 +27,11 @@ type errorThrottle struct {
 // add logs an answer. Of the answers that say that the store is unavailable, it logs
 // one per minute.
 func (c *errorThrottle) add(a answer) {
-	if a.status == http.StatusServiceUnavailable {
-		unlogged, say := c.count()
-		if say {
-			c.log.Error("calls cannot be done at present", slog.String("problem", string(a.body)), slog.Int("more", unlogged))
-		}
-		return
+	if a.status != http.StatusServiceUnavailable {
+		c.log.Error("answer a call", slog.Int("status", a.status), slog.String("error", a.detail()))
+	} else if unlogged, say := c.count(); say {
+		c.log.Error("calls cannot be done at present", slog.String("error", a.detail()), slog.Int("more", unlogged))
 	}
-	c.log.Error("answer a call", slog.Int("status", a.status), slog.String("problem", string(a.body)))
 }
 
 // count reports whether an answer is to be logged, and how many answers were not
