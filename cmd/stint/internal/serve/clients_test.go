@@ -14,8 +14,8 @@ import (
 	"github.com/stintgo/stint/server"
 )
 
-// TestC5_SlowClientAtTheEnd: a client that does not end its call is disconnected, and is no error of the
-// server.
+// TestC5_SlowClientAtTheEnd: a client whose call does not end is disconnected, which is not an error of
+// the server. The call is sent before the server reads it, so that it arrives within the timeout.
 func TestC5_SlowClientAtTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
@@ -24,7 +24,7 @@ func TestC5_SlowClientAtTheEnd(t *testing.T) {
 	}
 	store := slow{memstore.New(memstore.Config{}), make(chan struct{}), make(chan struct{})}
 	defer close(store.goOn)
-	front := server.New(store, server.Config{Timeout: 100 * time.Millisecond})
+	front := server.New(store, server.Config{Timeout: 100 * time.Millisecond}) // also for the header of the call
 	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", path)
 	if err != nil {
 		t.Fatal(err)

@@ -278,7 +278,7 @@ func unexpected(ctx context.Context, err error) error {
 }
 
 // serveCalls answers calls at a listener until ctx ends. Clients that have not ended their calls by
-// the timeout of front are disconnected, which is no error of the server.
+// the timeout of front are disconnected, which is not an error of the server.
 func serveCalls(ctx context.Context, front *server.Server, l net.Listener, log *slog.Logger) error {
 	err := front.Serve(ctx, l)
 	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
