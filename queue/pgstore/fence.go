@@ -36,6 +36,9 @@ func (r *rows) fences(ctx context.Context, keys [][]byte, wait time.Duration) (f
 	if err = r.tryFences(ctx, keys, wait, fenced); !isBusy(err) {
 		return fenced, explain(err)
 	}
+	if len(keys) == 1 {
+		return fenced, nil
+	}
 	for i := range keys {
 		if err := r.tryFences(ctx, keys[i:i+1], wait, fenced); err != nil && !isBusy(err) {
 			return fenced, explain(err)
@@ -128,7 +131,14 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	if len(inTx) == 0 {
 		return s.Machine.Settle(ctx, now, outcomes)
 	}
+	select {
+	case s.waits <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: settle: other transactions that settle tasks are waited for: commit them, or roll them "+
+			"back, before their handlers return: %w", queue.ErrUnavailable, context.Cause(ctx))
+	}
 	settled, open, err := s.resolve(ctx, now, inTx, settleWait)
+	<-s.waits
 	if err != nil {
 		return nil, fmt.Errorf("%w: settle: %w", queue.ErrUnavailable, err)
 	}

@@ -101,7 +101,10 @@ type Store struct {
 	db   *rows
 	log  *slog.Logger
 
-	outcomes  *machine.TxOutcomes
+	outcomes *machine.TxOutcomes
+	// waits has an element for each call of Settle that waits for transactions, and so holds a connection.
+	// They leave the others of the pool to the lease and the batches.
+	waits     chan struct{}
 	stopInbox context.CancelFunc
 	inbox     sync.WaitGroup
 }
@@ -157,7 +160,10 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, server(t, cfg), err)
 	}
 	r.Opened()
-	s := &Store{Machine: m, rows: r, db: db, log: log, outcomes: machine.NewTxOutcomes(m)}
+	s := &Store{
+		Machine: m, rows: r, db: db, log: log, outcomes: machine.NewTxOutcomes(m),
+		waits: make(chan struct{}, t.config.MaxConns/2),
+	}
 	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopInbox = stopInbox
 	b := inbox{

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -514,4 +515,40 @@ func TestModel_SettleTx(t *testing.T) {
 		}
 	}
 	noRows(t, c, cfg)
+}
+
+// TestC11_OpenTransactionsKeepTheLead: results that wait for transactions leave the leader a connection
+// for its lease, however many wait.
+func TestC11_OpenTransactionsKeepTheLead(t *testing.T) {
+	dsn, cfg := sharedServer(t), pgstore.Config{Schema: newSchema()}
+	s, now := open(t, dsn+"&pool_max_conns=2", cfg), time.Now()
+	var settling sync.WaitGroup
+	for range 4 {
+		task := running(t, s, now)
+		tx := begins(t, connection(t, dsn), pgx.ReadCommitted)
+		settles(t, tx, cfg, success(&task))
+		defer rollsBack(t, tx)
+		settling.Go(func() {
+			_, err := s.Settle(t.Context(), now, []queue.Outcome{success(&task)})
+			if !errors.Is(err, queue.ErrUnavailable) {
+				t.Errorf("settle while the transaction is open: %v", err)
+			}
+		})
+	}
+	settled := make(chan struct{})
+	go func() {
+		settling.Wait()
+		close(settled)
+	}()
+	for waits := true; waits && s.Leads(); {
+		select {
+		case <-settled:
+			waits = false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if !s.Leads() {
+		t.Errorf("the lease of the leader has ended: %v", s.Trouble())
+	}
+	<-settled
 }
