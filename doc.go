@@ -53,6 +53,7 @@ package stint
 //   - limiter_core.go: takes tokens that are there
 //   - limiter_wait.go: waits for those that are not
 //   - limiter_keys.go: the rates of keys
+//   - limiter_sweep.go: forgets keys that are full
 //   - limiter_shared.go: Bucket, by which a limiter shares a rate with other processes
 //   - limiter_live.go: Stats, and changes of the rate and the capacity
 //   - limiter_explain.go: Why and Waiting

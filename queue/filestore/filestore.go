@@ -34,7 +34,7 @@ package filestore
 //   - tail.go: the number of the last batch, by which a truncated log is detected
 //   - manifest.go: detects a database that has lost the end of its manifest
 //   - opfs.go: a file system that passes each change through one function
-//   - guard.go: makes writers wait for space, and keeps other write errors from the database
+//   - failstop.go: makes writers wait for space, and keeps other write errors from the database
 //   - copy.go: Copy
 //   - place.go: Place, for moves to and from other stores
 //   - holder_unix.go: which process has the directory open
