@@ -10,7 +10,7 @@
 //   - arena.go: Arena, Layout, the errors
 //   - header.go: the header of a file, and what it says about the file's condition
 //   - open_linux.go: Open, Remove and Look
-//   - make_linux.go: allocates a file, or deletes one that does not fit
+//   - make_linux.go: examines a file, and makes it ready or deletes it
 //   - mapping_linux.go: what this process has mapped, each file once
 //   - private_linux.go: this user's directory, and the check that other users have no access
 //   - machine_linux.go: the boot ID and the time namespace
