@@ -108,7 +108,7 @@ func (n *schedulerModel) inFIFO(l fifo) (pieces []*piece) {
 }
 
 // first is the piece of a tier that goes next: the one with the smallest tag
-// among the heads of the lines whose key has room.
+// among the first pieces of the FIFOs whose key has room.
 func (n *schedulerModel) first(tier int) (best *piece) {
 	seen := map[fifo]bool{}
 	for _, p := range n.waiting { // in the order of arrival, which decides between equal tags
@@ -449,9 +449,9 @@ func (n *schedulerModel) withdraw(why func(*piece) error) (taken int) {
 	return taken
 }
 
-// setAside notes the lines whose key is at its limit. Those that have room
-// again do not get that time back: their heads count as queued no earlier than
-// now.
+// setAside notes the FIFOs whose key is at its limit. Those that have room
+// again do not get that time back: their first pieces count as queued no
+// earlier than now.
 func (n *schedulerModel) setAside() {
 	for _, p := range n.waiting {
 		if n.full(p.key) {

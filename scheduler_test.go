@@ -263,7 +263,7 @@ func TestA1_ContextReachesTheFunction(t *testing.T) {
 	}
 }
 
-// All forms stand in one line.
+// All forms wait in one FIFO.
 func TestA2_FIFOOverAllForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})

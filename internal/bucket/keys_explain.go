@@ -70,7 +70,7 @@ type Queue struct {
 }
 
 // Queues returns the keys for which an entry waits, in no order. In what [Bucket.Waiting]
-// says of the shared bucket, entries with a key stand for the first in line of that key.
+// says of the shared bucket, entries with a key stand for the first waiter of that key.
 // Both have been advanced to now.
 func (k *Keys) Queues(now int64) []Queue {
 	queues := make([]Queue, 0, len(k.due))
