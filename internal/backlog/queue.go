@@ -87,9 +87,8 @@ func (q *queue[T]) comeBack(e *Entry[T], virtual uint64) {
 	q.n++
 }
 
-// remove takes e out of the queue, wherever it stands. If it starts, its flow is
-// charged; if it stood at the end of the FIFO, its flow regains the virtual
-// time that it was queued for.
+// remove takes e out of the queue, wherever it stands: at the end of the FIFO, its flow
+// gets back the virtual time of e. The caller charges the flow if e starts.
 func (q *queue[T]) remove(e *Entry[T]) {
 	e.queue = nil
 	q.n--

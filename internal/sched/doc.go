@@ -18,7 +18,7 @@
 //	take.go          goroutines that wait for slots, and release them
 //	submit.go        a job, from its arrival to its place in the queue
 //	worker.go        goroutines that run jobs, one after the other
-//	task.go          the context of a function that runs on a slot
+//	task.go          the context of a function that runs on a slot; functions that their caller runs
 //	live.go          the tasks that a forced close cancels
 //	suspend.go       slots that are suspended while their function waits
 //	suspended.go     the functions with suspended slots
@@ -33,7 +33,7 @@
 //	backpressure.go  submitters that a bounded queue blocks
 //	shared.go        slots that are shared with other processes or hosts
 //	idle.go          calls that wait until nothing is queued or runs
-//	holders.go       the work that has slots, if the engine keeps it
+//	holders.go       the work that has slots, if the engine keeps it; keys and shared slots that it releases
 //	report.go        what waits, and why
 //	forecast.go      estimates of waits
 //	pace.go          how fast entries have started

@@ -209,12 +209,12 @@ func (s *submissions) checked(tasks []queue.NewTask) ([]queue.NewTask, error) {
 	return tasks, nil
 }
 
-// submittedCall records the tasks of a call that precede the present one. Its maps are
-// nil if the call has only one task.
+// submittedCall records the tasks of a call that precede the present one. unique, ids and
+// more are nil if the call has only one task.
 type submittedCall struct {
 	unique map[string]queue.ID   // by the keys of the rows of unique names
 	ids    map[queue.ID]queue.ID // from submitted IDs to the IDs of accepted or existing tasks
-	gone   map[queue.ID]bool     // tasks with the IDs of forgotten tasks that reserve their unique names
+	gone   map[queue.ID]bool     // tasks whose unique name a forgotten task still reserves
 	more   map[string]int        // tasks that will be accepted, by queue, of queues with a limit of pending tasks
 }
 
