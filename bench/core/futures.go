@@ -17,7 +17,7 @@ const (
 	pondResult = "pond result pool"
 )
 
-// futures is the same million of tasks where each has a value that is waited
+// futures is the million tasks of emptyTasks, each with a value that is waited
 // for and added up.
 func futures(limit int) measure.Case {
 	return measure.Case{

@@ -46,7 +46,7 @@ func (b *backliteQueue) submitBatch(n int) error {
 	return err
 }
 
-func (b *backliteQueue) work(handled func(stamp int64)) error { //nolint:unparam // the interface has it
+func (b *backliteQueue) work(handled func(stamp int64)) error { //nolint:unparam // the interface has the error
 	b.client.Register(backlite.NewQueue(func(_ context.Context, task backliteTask) error {
 		handled(task.Stamp)
 		return nil

@@ -74,7 +74,7 @@ func (p *pebbleRows) hand(row uint64) {
 	}
 }
 
-func (p *pebbleRows) work(handled func(stamp int64)) error { //nolint:unparam // the interface has it
+func (p *pebbleRows) work(handled func(stamp int64)) error { //nolint:unparam // the interface has the error
 	p.rows = make(chan uint64, 1<<18) // submitting is never to wait for it
 	for range workers {
 		p.workers.Go(func() {

@@ -10,7 +10,7 @@ import (
 
 // Run runs every case once, in a tiny pass. All subjects must do all of their
 // work and agree on how much that was, answer every reading that the case
-// declares, and the goals must be about what there is.
+// declares, and each goal must name a subject and a reading of its case.
 func Run(t *testing.T, cases []measure.Case) {
 	t.Helper()
 	seen := map[string]bool{}
