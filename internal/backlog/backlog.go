@@ -78,17 +78,29 @@
 // Memory follows what waits: maps and heaps are copied when they have fallen to a
 // quarter of their peak, at O(1) for each removal, amortized.
 //
-// # Parts
+// # Files
 //
-//   - order: what waits and which of it may start, without limits (order.go; tier.go, flow.go,
-//     queue.go, queues.go, aged.go and class.go have its parts);
-//   - [Keys]: counts, limits and blocking by key (keys.go, key.go);
-//   - [Bounds]: the maximum and the caps (bounds.go);
-//   - guard: the starvation guard's turns (guard.go);
-//   - [Backlog]: the decisions from these (backlog.go, admission.go), and their reasons (why.go, ahead.go);
-//   - virtual time does not overflow (rebase.go);
-//   - [Run]: many pieces of work for which one entry stands (run.go);
-//   - [Scan]: a copy in pieces (snapshot.go, chunks.go).
+//   - backlog.go: [Backlog], the decisions
+//   - config.go: [Config], what a Backlog admits
+//   - admission.go: which arrivals need not queue
+//   - why.go: the reasons of the decisions
+//   - ahead.go: how many entries go before another
+//   - bounds.go: [Bounds], the maximum and the caps
+//   - guard.go: the turns of the starvation guard
+//   - keys.go: [Keys], with counts, limits and blocking by key
+//   - key.go: one key
+//   - order.go: what waits, and which of it may start, without limits
+//   - tier.go: one tier of it
+//   - flow.go: the entries of one key in one tier
+//   - class.go: the queues of one class
+//   - queue.go: the entries of a flow in one class
+//   - queues.go: a heap of queues
+//   - aged.go: the entries of a queue that came back
+//   - rebase.go: virtual times do not overflow
+//   - entry.go: [Entry], one waiting thing
+//   - run.go: [Run], many pieces of work for which one entry stands
+//   - snapshot.go: [Scan], a copy in pieces
+//   - chunks.go: the list that it fills
 package backlog
 
 import (

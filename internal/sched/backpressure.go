@@ -32,7 +32,7 @@ func (b *backpressure) closed() uint8 {
 // with the lock held and returns without it.
 func (b *backpressure) wait(ctx context.Context, a arrival) error {
 	e := b.e
-	x := e.unused.waiter(a.Ask)
+	x := e.entries.waiter(a.Ask)
 	x.brings = &a
 	e.queue.most = max(e.queue.most, int(a.Weight))
 	e.queue.clock.last++

@@ -29,7 +29,7 @@ type cancellation struct {
 	kept   bool          // it is the engine's latest, or a group's
 }
 
-// cancellations are the cancellations of contexts. That of the context used last is kept,
+// cancellations has the cancellations of contexts. That of the context used last is kept,
 // so that a program that submits many jobs under one context registers once.
 type cancellations struct {
 	e      *Engine                      // immutable
@@ -37,17 +37,17 @@ type cancellations struct {
 	waits  <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
 }
 
-// kept returns the cancellation that is kept, if its context has this Done channel, else nil.
-func (l *cancellations) kept(done <-chan struct{}) *cancellation {
+// latestOf returns the latest cancellation, if its context has this Done channel, else nil.
+func (l *cancellations) latestOf(done <-chan struct{}) *cancellation {
 	if w := l.latest.Load(); w != nil && w.done == done {
 		return w
 	}
 	return nil
 }
 
-// again notes the Done channel of a goroutine that is about to wait, and reports whether
+// noteWait notes the Done channel of a goroutine that is about to wait, and reports whether
 // the one before it had the same: then a cancellation would pay. The lock is held.
-func (l *cancellations) again(done <-chan struct{}) bool {
+func (l *cancellations) noteWait(done <-chan struct{}) bool {
 	same := l.waits == done
 	l.waits = done
 	return same
@@ -63,7 +63,7 @@ func (l *cancellations) of(ctx context.Context) (*cancellation, error) {
 	if done == nil {
 		return nil, nil
 	}
-	if w := l.kept(done); w != nil {
+	if w := l.latestOf(done); w != nil {
 		return w, nil
 	}
 	w := &cancellation{ctx: ctx, done: done, kept: true}
@@ -99,7 +99,7 @@ func (w *cancellation) arm(e *Engine) {
 	}
 }
 
-// rearm precedes the addition of a job: since it was found, the context may have
+// rearm precedes the addition of a job: since cancellations.of returned w, the context may have
 // ended, or another context's cancellation may have become the latest.
 func (w *cancellation) rearm(e *Engine) {
 	if w == nil || w.n > 0 {

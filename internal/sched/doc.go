@@ -10,7 +10,7 @@
 //	entry.go         work that needs more than an item: a waiting goroutine, a key, several slots
 //	engine.go        the Engine, from New to Close
 //	limits.go        the limits, which change while work runs; a pause is one of them
-//	core.go          the state of an engine, and which work it refuses
+//	core.go          the slots of an engine, what waits for them, and the decision which work gets them
 //	lock.go          its lock, with the operations that goroutines leave for the holder
 //	mutex.go         the mutex of the lock
 //	decisions.go     decisions that are acted on when the lock is released

@@ -29,7 +29,7 @@ type Engine struct {
 
 	cancellations cancellations
 	live          liveTasks
-	unused        unusedEntries
+	entries       entryPool
 
 	// Immutable.
 	parallel bool  // more than one processor
@@ -43,7 +43,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{parallel: runtime.GOMAXPROCS(0) > 1}
 	e.cfg, e.tracks = cfg, cfg.Slots != nil || cfg.Holders
 	e.engine, e.limits.e, e.suspended.e, e.holders.e = e, e, e, e
-	e.cancellations.e, e.unused.e = e, e
+	e.cancellations.e, e.entries.e = e, e
 	e.live = liveTasks{e: e, all: make(map[*Task]struct{})}
 	e.items = !e.tracks && cfg.Queue == 0
 	e.queue.clock.born = now().Add(-1) // stamps are tickets of the policy, which begin at 1

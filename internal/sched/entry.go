@@ -105,15 +105,15 @@ func (x *entry) left() bool {
 	}
 }
 
-// unusedEntries are the entries of an engine that are not in use, until the garbage collector
+// entryPool has the entries of an engine that are not in use, until the garbage collector
 // takes them. It needs no lock.
-type unusedEntries struct {
+type entryPool struct {
 	e    *Engine // immutable
 	pool sync.Pool
 }
 
 // get returns an entry for work that runs at once, or for a job.
-func (s *unusedEntries) get(a Ask) *entry {
+func (s *entryPool) get(a Ask) *entry {
 	x, ok := s.pool.Get().(*entry)
 	if !ok {
 		x = &entry{e: s.e}
@@ -124,7 +124,7 @@ func (s *unusedEntries) get(a Ask) *entry {
 }
 
 // waiter returns an entry for a goroutine to wait on.
-func (s *unusedEntries) waiter(a Ask) *entry {
+func (s *entryPool) waiter(a Ask) *entry {
 	x := s.get(a)
 	if x.ready == nil {
 		x.ready = make(chan struct{}, 1)
@@ -141,7 +141,7 @@ func (x *entry) recycle() {
 		return
 	}
 	x.reset()
-	x.e.unused.pool.Put(x)
+	x.e.entries.pool.Put(x)
 }
 
 // reset prepares the entry for its next use.

@@ -4,7 +4,8 @@ import "time"
 
 // Limits are the bounds of the work that runs in an engine: its slots, the caps of the
 // tiers, the entries of each key, and a pause, during which nothing starts. They may change
-// at any time. All methods are safe for concurrent use.
+// at any time. The slots and the caps are the Bounds of the policy. All methods are safe for
+// concurrent use.
 type Limits struct {
 	e *Engine // immutable
 

@@ -6,10 +6,12 @@ import (
 	"github.com/stintgo/stint/internal/shrink"
 )
 
-// liveTasks are the running tasks that have a context of their own, which [Engine.Close]
-// cancels. The engine's lock guards it.
+// liveTasks has the running tasks that have a context of their own, which [Engine.Close]
+// cancels.
 type liveTasks struct {
-	e    *Engine
+	e *Engine // immutable
+
+	// Guarded by the engine's lock.
 	all  map[*Task]struct{}
 	peak int // see shrink.Delete
 }

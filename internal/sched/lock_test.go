@@ -30,7 +30,7 @@ func TestB4_NoOperationIsLeftBehind(t *testing.T) {
 	})
 	both.Go(func() {
 		for n := range int64(rounds) {
-			x := e.unused.waiter(Ask{Weight: 1, Tier: 3})
+			x := e.entries.waiter(Ask{Weight: 1, Tier: 3})
 			meet(3*n + 1)
 			e.deferArrival(x)
 			e.flush()

@@ -65,7 +65,7 @@ func (s *sharing) take(a Ask) *entry {
 	}
 	x := s.spare
 	if x == nil {
-		x = e.unused.get(a)
+		x = e.entries.get(a)
 	}
 	s.spare, x.Ask = nil, a
 	if s.obtain(x) != nil {

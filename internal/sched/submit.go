@@ -123,7 +123,7 @@ func (a *arrival) start() bool {
 func (c *core) needsEntry(a Ask) bool { return !a.plain() || c.tracks }
 
 func (a *arrival) entry() *entry {
-	x := a.e.unused.get(a.Ask)
+	x := a.e.entries.get(a.Ask)
 	x.job, x.group = a.job, a.group
 	return x
 }

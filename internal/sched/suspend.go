@@ -139,7 +139,7 @@ func (h *Hold) lastToReturn() bool {
 // await follows.
 func (h *Hold) wantBack() *entry {
 	e := h.x.e
-	x := e.unused.waiter(h.x.Ask)
+	x := e.entries.waiter(h.x.Ask)
 	e.suspended.want(x)
 	return x
 }
@@ -204,7 +204,7 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 		freed := int(h.x.Weight)
 		e.yieldKey(h.x)
 		if !h.x.lost && !e.killed.Load() && int(a.Weight) <= freed && e.queue.log().Keys().HasRoom(a.Key) {
-			x = e.unused.get(a)
+			x = e.entries.get(a)
 			e.shared.handDown(h.x, x)
 			e.queue.log().Keys().Admit(a.Key)
 			e.holders.begin(x)
@@ -221,7 +221,7 @@ func (e *Engine) takeNested(ctx context.Context, a Ask, h *Hold, caller holder) 
 	if caller.hold() != h {
 		between = suspend(caller, h)
 	}
-	x = e.unused.waiter(a)
+	x = e.entries.waiter(a)
 	x.nested = nested
 	if err = x.take(ctx); err != nil {
 		Suspended{e: e, h: outer}.Resume()

@@ -16,7 +16,7 @@ func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
 			return x.permit(), nil
 		}
 	}
-	x := e.unused.waiter(a)
+	x := e.entries.waiter(a)
 	if err := x.take(ctx); err != nil {
 		return Permit{}, err
 	}
@@ -31,7 +31,7 @@ func (e *Engine) TryTake(a Ask) (p Permit, ok bool) {
 	if e.refuses(int(a.Weight), false) != nil {
 		return p, false
 	}
-	x := e.unused.get(a)
+	x := e.entries.get(a)
 	if !e.admit(a, x) {
 		x.recycle()
 		return p, false
@@ -94,7 +94,7 @@ func (x *entry) release(n uint64) {
 func (x *entry) take(ctx context.Context) error {
 	e := x.e
 	x.done = ctx.Done() // before the lock: the method of a task's context takes it
-	w := e.cancellations.kept(x.done)
+	w := e.cancellations.latestOf(x.done)
 	x.arrives = w
 	settled := false
 	if !x.lockOrDefer() {
@@ -146,7 +146,7 @@ func (x *entry) arrive() (settled bool) {
 	}
 	e.shared.expect(x)
 	x.push(w)
-	x.again = e.cancellations.again(x.done) && w == nil
+	x.again = e.cancellations.noteWait(x.done) && w == nil
 	if !behind || e.full() || e.cfg.Slots != nil {
 		e.dispatch(0, false)
 	}

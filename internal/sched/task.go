@@ -187,7 +187,7 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent *Hold, err e
 	if h := callerOn(e, caller); h != nil {
 		x, parent, err = e.takeNested(ctx, a, h, caller)
 	} else if !a.plain() || !e.gate.take(int(a.Tier)) {
-		x = e.unused.waiter(a)
+		x = e.entries.waiter(a)
 		if err = x.take(ctx); err == nil && !e.needsEntry(a) {
 			x.recycle()
 			x = &e.plain

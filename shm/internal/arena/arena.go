@@ -2,7 +2,7 @@
 // of them map, with locks that end with their process, and a way to sleep until a word
 // changes. It does not interpret the words.
 //
-// [Open] returns an [Arena], which has the memory and three parts that stand alone: the
+// [Open] returns an [Arena], which has the memory and three parts: the
 // open [File], its [Locks], and [Proc], which finds the processes that use the file. The
 // rest are functions: a process has one clock, and to sleep takes only the address of a
 // word.
@@ -43,11 +43,11 @@ func (l Layout) validate() error {
 }
 
 // Arena is a file of shared memory that this process has open. The methods of its parts
-// may be called from any goroutine.
+// may be called from any goroutine, except for KeepOnExec of File.
 type Arena struct {
 	// Words is the memory, which begins on a page. It is the same for all arenas of the
 	// file in this process, and stays mapped until the process ends, since a goroutine that
-	// is late must not fault.
+	// is late must not fault. An arena of Look has a copy.
 	Words    []uint64
 	Geometry []uint64 // that the file was made for
 

@@ -24,8 +24,8 @@ const (
 	making  = -1 // held while the file is opened or removed
 )
 
-// Lock takes a lock and reports true, unless another process holds it. It also reports
-// true if this process already holds it.
+// Lock takes a lock and reports true, unless another open file holds it. It also reports
+// true if this open file already holds it.
 func (l Locks) Lock(lock int) bool {
 	return l.flock(unix.F_OFD_SETLK, unix.F_WRLCK, lock) == nil
 }
@@ -33,7 +33,7 @@ func (l Locks) Lock(lock int) bool {
 // Unlock releases a lock.
 func (l Locks) Unlock(lock int) { _ = l.flock(unix.F_OFD_SETLK, unix.F_UNLCK, lock) }
 
-// Held reports whether another process holds a lock.
+// Held reports whether another open file holds a lock.
 func (l Locks) Held(lock int) bool { return l.anyHeld(int64(lock), 1) }
 
 // flock locks or queries a byte with fcntl(2).
@@ -43,7 +43,7 @@ func (l Locks) flock(command int, kind int16, lock int) error {
 	})
 }
 
-// anyHeld reports whether another process holds one of n locks, or, if n is 0, any lock
+// anyHeld reports whether another open file holds one of n locks, or, if n is 0, any lock
 // from there on. If that is unknown, because the file is closed or the file system fails,
 // it reports true: a process that is wrongly considered dead loses what it holds to
 // another, while one that is wrongly considered alive only keeps it longer.

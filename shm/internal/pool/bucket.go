@@ -97,8 +97,9 @@ func (h *BucketHandle) Elsewhere() (tier int) {
 
 // Enqueue sets the want of the participant, and the number of tokens that its first waiter
 // needs; both are valid until the next call. It reports whether the participant is first
-// in the queue. If it was first and moves back, the next one is rung; it is rung itself
-// when it may have become first.
+// in the queue. If it moves back or leaves, the first participant is rung, because this one
+// may have been first until then; so the participant is rung itself when it may have become
+// first.
 func (h *BucketHandle) Enqueue(want Want, need int64) (first bool) {
 	m, b := h.member, h.bucket
 	b.need(m.index).store(uint64(need))

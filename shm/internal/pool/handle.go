@@ -140,9 +140,9 @@ func (h *Handle) Rival() (tier int) {
 	return tierOf(want)
 }
 
-// Want sets the want of the participant, which is valid until the next call. Slots are granted only to
-// participants that wait: a grant rings it, and Take accepts it. If want.Count is 0 or
-// want.Busy is set, slots that were granted to it are freed.
+// Want sets the want of the participant, which is valid until the next call. Slots are
+// granted only to participants that wait: a grant rings it, and Take accepts it. If
+// want.Count is 0 or want.Busy is set, slots that were granted to it are freed.
 func (h *Handle) Want(want Want) {
 	m, l := h.member, h.limit
 	l.want(m.index).store(want.word())

@@ -25,7 +25,7 @@
 //
 // # Parts
 //
-// A process has one [Member]: its entry in the table, its bell, and what concerns all
+// [Pool.Join] returns a [Member]: an entry in the table, its bell, and what concerns all
 // limits and buckets. The Member has a [Handle] for each limit and a [BucketHandle] for
 // each bucket.
 //

@@ -46,9 +46,10 @@ func TestB13_PlaceIsOfOneTier(t *testing.T) {
 	}
 }
 
-// Enqueue reports whether the participant is first. It rings the next one if the participant was
-// first and moves back or leaves. One that arrives or moves up rings none: a ring wakes a process.
-func TestB13_EnqueueRingsOnlyTheNextInTurn(t *testing.T) {
+// Enqueue reports whether the participant is first. If it moves back or leaves, it rings the first
+// one, also if that was first before: the participant may have been first in between. One that
+// arrives or moves up rings none: a ring wakes a process.
+func TestB13_EnqueueRingsTheFirst(t *testing.T) {
 	_, all := bucketOf(3)
 	waits := func(tier int, ticket uint64, count int) Want { return Want{Tier: tier, Ticket: ticket, Count: count} }
 	var rung [3]uint64
@@ -69,6 +70,8 @@ func TestB13_EnqueueRingsOnlyTheNextInTurn(t *testing.T) {
 		{"the first leaves", 0, Want{}, false, 1},
 		{"the last moves up, and stays last", 2, waits(3, 8, 1), false, -1},
 		{"one arrives again at the end", 0, waits(2, 9, 1), false, -1},
+		{"the last moves back", 0, waits(1, 9, 1), false, 1},
+		{"the last leaves", 0, Want{}, false, 1},
 	} {
 		if first := all[step.by].BucketHandle(0).Enqueue(step.want, 1); first != step.first {
 			t.Errorf("%s: it is first: %t, want %t", step.name, first, step.first)

@@ -95,7 +95,7 @@ func (p *Pool) passStopped(l *limit, s int) {
 // Sweep does what Reap does, and takes back grants that have not been accepted for more
 // than periodsMax periods: their receiver is stopped where the host cannot see it, or too
 // busy. A waiter calls Sweep when a period has passed without an event, and then
-// [Member.Check].
+// [Handle.Check] of each limit for which it waits.
 //
 // Reap queries the system for every participant, so in each period only one of the
 // waiters does that. Sweep reports whether m was that one. now is in nanoseconds of a
