@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,9 +16,7 @@ import (
 const (
 	// leaseLogFile is the lease log: a slot for each lease that is alive, and for some that
 	// have ended, each of the size and the format of package lease.
-	leaseLogFile = "stint.leases"
-	// oldLeaseLogFile is the name of the lease log in directories of earlier versions.
-	oldLeaseLogFile = "stint.starts"
+	leaseLogFile = "stint.starts"
 	// growth is the number of slots by which the file grows: 64 KiB.
 	growth = 256
 	// maxRun is the largest number of slots that one write has: 16 KiB.
@@ -51,9 +48,6 @@ var _ machine.LeaseStorage = (*leaseLog)(nil)
 
 func openLeaseLog(fs vfs.FS, dir string) (*leaseLog, error) {
 	path := fs.PathJoin(dir, leaseLogFile)
-	if err := fs.Rename(fs.PathJoin(dir, oldLeaseLogFile), path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
 	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, err

@@ -225,23 +225,3 @@ func TestC6_RemoteLeaseInADirectory(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// A directory of an earlier version has its lease log under another name.
-func TestC6_LeaseLogOfAnEarlierVersion(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	c := newTasks(t, openDir(t, dir))
-	if err := c.submit(1); err != nil {
-		t.Fatal(err)
-	}
-	first, err := c.claim()
-	if err := errors.Join(err, c.store.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, filestore.LeaseLogFile), filepath.Join(dir, "stint.starts")); err != nil {
-		t.Fatal(err)
-	}
-	c.store = openDir(t, dir)
-	if err := errors.Join(c.settle(first), c.store.Close()); err != nil {
-		t.Error(err)
-	}
-}
