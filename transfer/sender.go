@@ -24,7 +24,7 @@ type sender struct {
 }
 
 // sender returns the sender of a lane.
-func (a *attempt) sender(p *plan, lane int) sender { return sender{p.lanes[lane], a, p} }
+func (a *attempt) sender(p *plan, i int) sender { return sender{p.lanes[i], a, p} }
 
 // prepare creates the upload of the lane, or asks the server for its offset.
 func (s sender) prepare(ctx context.Context) error {

@@ -15,7 +15,8 @@ import (
 
 const (
 	// leaseLogFile is the lease log: a slot for each lease that is alive, and for some that
-	// have ended, each of the size and the format of package lease.
+	// have ended, each of the size and the format of package lease. Its name is that of
+	// earlier versions: one that did not find it would give running tasks to other workers.
 	leaseLogFile = "stint.starts"
 	// growth is the number of slots by which the file grows: 64 KiB.
 	growth = 256
