@@ -692,6 +692,66 @@ func TestC11_SilentGroupAndARestart(t *testing.T) {
 	})
 }
 
+// delayed is a store that settles after 5 ms.
+type delayed struct{ queue.Store }
+
+func (d delayed) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	time.Sleep(5 * time.Millisecond)
+	return d.Store.Settle(ctx, now, outcomes)
+}
+
+// broken is a store that settles nothing and says so at once.
+type broken struct{ queue.Store }
+
+func (broken) Settle(context.Context, time.Time, []queue.Outcome) ([]error, error) {
+	return nil, queue.ErrUnavailable
+}
+
+// TestC11_OutcomeThatAnotherGroupRefuses: an outcome of a task whose group is not known is accepted if the
+// group of the task accepts it, also if another group answers first, with an error or by its own limits. It
+// is refused if no group accepts it.
+func TestC11_OutcomeThatAnotherGroupRefuses(t *testing.T) {
+	small := func(limit int) queue.Store { return memstore.New(memstore.Config{MaxResult: limit}) }
+	for name, row := range map[string]struct {
+		mail, rest queue.Store
+		want       error // for a result of 100 bytes
+	}{
+		"refused by the other group at once": {small(10), delayed{small(0)}, nil},
+		"refused by the other group later":   {delayed{small(10)}, small(0), nil},
+		"the other group fails at once":      {broken{small(0)}, delayed{small(0)}, nil},
+		"refused by both groups":             {delayed{small(10)}, small(50), queue.ErrTooLarge},
+		"refused by the group of the task":   {small(0), delayed{small(50)}, queue.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ids queue.IDs
+				id := ids.New(start)
+				tasks := []queue.NewTask{{ID: id, Spec: queue.Spec{Kind: "work"}}}
+				if _, err := row.rest.Submit(t.Context(), start, tasks); err != nil {
+					t.Fatal(err)
+				}
+				c, err := row.rest.Claim(t.Context(), start, queue.Claim{
+					Worker: "w", Queue: queue.DefaultQueue, Kinds: []string{"work"}, Max: 1, Lease: time.Minute,
+				})
+				if err != nil || len(c.Tasks) != 1 {
+					t.Fatal(c, err)
+				}
+				s := router.New(table(t, "mail=news", "rest"), []queue.Store{row.mail, row.rest})
+				errs, err := s.Settle(t.Context(), start, []queue.Outcome{{
+					ID: id, Token: c.Tasks[0].Lease.Token, Kind: queue.OutcomeSuccess, Result: make([]byte, 100),
+				}})
+				if err != nil || !errors.Is(errs[0], row.want) {
+					t.Fatalf("settle: %v, %v; want %v", errs, err, row.want)
+				}
+				found, err := row.rest.Find(t.Context(), queue.Filter{IDs: []queue.ID{id}}, queue.Page{})
+				if err != nil || len(found) != 1 || (found[0].State == queue.Succeeded) != (row.want == nil) {
+					t.Errorf("then the task is %+v, %v", found, err)
+				}
+			})
+		})
+	}
+}
+
 // interrupted is a store that does not answer Maintain while it is away. Its error is then that of
 // the context alone, as that of a client of another process.
 type interrupted struct {

@@ -89,13 +89,15 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 	return answers, nil
 }
 
-// searchOutcomes settles outcomes of tasks whose groups are not known, at all groups at once: outcomes
-// are stale at a group that does not have their tasks. It returns when the groups of all have answered.
+// searchOutcomes settles outcomes of tasks whose groups are not known, at all groups at once, until each
+// outcome is accepted by a group. A group that does not have a task answers that its outcome is stale, or
+// refuses the outcome by the limits of the group, which may be lower than those of the group of the task:
+// so an error is the answer only if no group accepts the outcome.
 func (s *Store) searchOutcomes(
 	ctx context.Context, now time.Time, outcomes []queue.Outcome, unknown []int, answers []error,
 ) error {
 	var mu sync.Mutex // guards the variables below, and answers
-	found, left := make([]bool, len(outcomes)), len(unknown)
+	accepted, left := make([]bool, len(outcomes)), len(unknown)
 	return s.search(ctx, s.all(), func(ctx context.Context, g int) (all bool, err error) {
 		errs, err := s.stores[g].Settle(ctx, now, pick(outcomes, unknown))
 		if err != nil {
@@ -104,12 +106,13 @@ func (s *Store) searchOutcomes(
 		mu.Lock()
 		defer mu.Unlock()
 		for i, at := range unknown {
-			if found[at] {
-				continue
-			}
-			answers[at] = errs[i]
-			if found[at] = !errors.Is(errs[i], queue.ErrStale); found[at] {
+			switch {
+			case accepted[at]:
+			case errs[i] == nil:
+				answers[at], accepted[at] = nil, true
 				left--
+			case answers[at] == nil || errors.Is(answers[at], queue.ErrStale):
+				answers[at] = errs[i]
 			}
 		}
 		return left == 0, nil
