@@ -1036,9 +1036,9 @@ func TestC11_GroupsTables(t *testing.T) {
 	}
 }
 
-// TestC11_GroupsGuard: the leader of a group refuses the queues of others, and a group with
+// TestC11_OnlyGroup: the leader of a group refuses the queues of others, and a group with
 // unfinished tasks of such a queue is found.
-func TestC11_GroupsGuard(t *testing.T) {
+func TestC11_OnlyGroup(t *testing.T) {
 	p := newPair(t)
 	former := table(t, "mail=news", "rest")
 	g := router.OnlyGroup(p.mail, former, 0, nil)
