@@ -32,8 +32,8 @@ func (s *Store) Configure(ctx context.Context, now time.Time, name string, c que
 	return nil
 }
 
-// PauseQueue is as [queue.Admin] says. All queues are those of each group, also if another group does not
-// answer.
+// PauseQueue is as [queue.Admin] says. With the name "" it pauses the queues of each group at once; a
+// group that does not answer does not keep the others from it.
 func (s *Store) PauseQueue(ctx context.Context, now time.Time, name string, p *queue.Pause) error {
 	if name != "" {
 		return s.stores[s.table.Of(name)].PauseQueue(ctx, now, name, p)

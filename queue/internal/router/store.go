@@ -16,11 +16,11 @@ import (
 // Store is a [queue.Store] of several groups. It is safe for concurrent use.
 //
 // What concerns one queue goes to its group. What concerns tasks by their IDs goes to the
-// group that is known to have the task, or to all groups in turn. What concerns all queues
-// goes to all groups, and is a step in each. A call that needs tasks of several groups in one
-// step is refused with [queue.ErrInvalid].
+// group that is known to have the task, or to all groups. What concerns all queues goes to all
+// groups, and is a step in each. A call that needs tasks of several groups in one step is
+// refused with [queue.ErrInvalid].
 type Store struct {
-	groups
+	fanOut
 
 	tasks   groupCache
 	batches groupCache
@@ -38,7 +38,7 @@ func New(t *Table, stores []queue.Store) *Store {
 	if t.Len() != len(stores) {
 		panic(fmt.Sprintf("router: %d stores for %d groups", len(stores), t.Len()))
 	}
-	return &Store{groups: groups{t, stores, make([]atomic.Bool, len(stores))}, slow: make([]slow, len(stores))}
+	return &Store{fanOut: fanOut{t, stores, make([]atomic.Bool, len(stores))}, slow: make([]slow, len(stores))}
 }
 
 // Claim is as [queue.Store] says.

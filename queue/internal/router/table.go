@@ -5,8 +5,8 @@ package router
 // The files:
 //
 //   - table.go: which queue belongs to which group
-//   - store.go: the calls on tasks
-//   - groups.go: makes one call at several groups
+//   - store.go: Store, and the calls on tasks: Claim, Settle, Heartbeat, Command
+//   - fanout.go: makes one call at several groups
 //   - maintain.go: Maintain, which does not wait for slow groups
 //   - submit.go: Submit, and what does not cross groups
 //   - read.go: the calls that read

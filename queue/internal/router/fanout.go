@@ -13,8 +13,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// groups makes a call at several groups.
-type groups struct {
+// fanOut makes a call at several groups.
+type fanOut struct {
 	table  *Table
 	stores []queue.Store // by group
 	silent []atomic.Bool // by group: it did not answer the last call of gather
@@ -28,7 +28,7 @@ const partWithin = 3 * time.Second
 const silentWithin = 500 * time.Millisecond
 
 // each calls a function for some groups at once, and returns when all calls have.
-func (s *groups) each(groups []int, call func(group int) error) error {
+func (f *fanOut) each(groups []int, call func(group int) error) error {
 	if len(groups) == 1 {
 		return call(groups[0])
 	}
@@ -37,7 +37,7 @@ func (s *groups) each(groups []int, call func(group int) error) error {
 	for i, g := range groups {
 		calls.Go(func() {
 			if errs[i] = call(g); errs[i] != nil {
-				errs[i] = fmt.Errorf("group %s: %w", s.table.Name(g), errs[i])
+				errs[i] = fmt.Errorf("group %s: %w", f.table.Name(g), errs[i])
 			}
 		})
 	}
@@ -47,13 +47,13 @@ func (s *groups) each(groups []int, call func(group int) error) error {
 
 // search is each for calls that look for something: when one has found all of it, the others are
 // ended, and their errors do not count.
-func (s *groups) search(
+func (f *fanOut) search(
 	ctx context.Context, groups []int, look func(ctx context.Context, group int) (all bool, err error),
 ) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var found atomic.Bool
-	err := s.each(groups, func(g int) error {
+	err := f.each(groups, func(g int) error {
 		all, err := look(ctx, g)
 		if all {
 			found.Store(true)
@@ -82,18 +82,18 @@ func partOf(ctx context.Context, parts int) (context.Context, context.CancelFunc
 // gather calls a function for all groups at once, and returns a [queue.PartialError] if some do not
 // answer within 3 s; for a group that did not answer the last such call, within 0.5 s, because lists
 // are read page by page.
-func (s *groups) gather(ctx context.Context, call func(ctx context.Context, group int) error) error {
-	errs := make([]error, len(s.stores))
-	err := s.each(s.all(), func(g int) error {
-		part, stop := partOf(ctx, len(s.stores))
+func (f *fanOut) gather(ctx context.Context, call func(ctx context.Context, group int) error) error {
+	errs := make([]error, len(f.stores))
+	err := f.each(f.all(), func(g int) error {
+		part, stop := partOf(ctx, len(f.stores))
 		defer stop()
-		if s.silent[g].Load() {
+		if f.silent[g].Load() {
 			part, stop = context.WithTimeoutCause(part, silentWithin, errSilent)
 			defer stop()
 		}
 		errs[g] = call(part, g)
 		if ctx.Err() == nil {
-			s.silent[g].Store(errs[g] != nil)
+			f.silent[g].Store(errs[g] != nil)
 		}
 		return errs[g]
 	})
@@ -106,7 +106,7 @@ func (s *groups) gather(ctx context.Context, call func(ctx context.Context, grou
 		case why == nil:
 		case errors.Is(why, queue.ErrUnavailable):
 			reason := strings.ReplaceAll(why.Error(), queue.ErrUnavailable.Error()+": ", "") // it is that of the PartialError
-			partial.Missing = append(partial.Missing, queue.MissingGroup{Name: s.table.Name(g), Reason: reason})
+			partial.Missing = append(partial.Missing, queue.MissingGroup{Name: f.table.Name(g), Reason: reason})
 		default:
 			return err
 		}
@@ -115,10 +115,10 @@ func (s *groups) gather(ctx context.Context, call func(ctx context.Context, grou
 }
 
 // all returns all groups, the default group first.
-func (s *groups) all() []int {
-	groups := []int{s.table.Default()}
-	for g := range s.stores {
-		if g != s.table.Default() {
+func (f *fanOut) all() []int {
+	groups := []int{f.table.Default()}
+	for g := range f.stores {
+		if g != f.table.Default() {
 			groups = append(groups, g)
 		}
 	}
