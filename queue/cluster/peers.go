@@ -31,11 +31,11 @@ func (p *Peer) RoundTrip(r *http.Request) (*http.Response, error) {
 // Name returns the name of this node.
 func (n *Node) Name() string { return n.self.name }
 
-// Peers returns the nodes of the host of a node that is named host:pid, that node first and
-// the others by name; of another name, that node only. This node may be among them. A node
-// is known some milliseconds after it has been opened or the leader has changed, and for
-// some seconds after it has gone. The error wraps [queue.ErrUnavailable] if the leader does
-// not answer.
+// Peers returns the nodes of the host of a node that is named host:pid or host:pid-random, that
+// node first and the others by name; of another name, that node only. This node may be among
+// them. A node is known some milliseconds after it has been opened or the leader has changed,
+// and for some seconds after it has gone. The error wraps [queue.ErrUnavailable] if the leader
+// does not answer.
 func (n *Node) Peers(ctx context.Context, name string) ([]*Peer, error) {
 	found, err := n.members.of(ctx, hostOf(name))
 	if err != nil {

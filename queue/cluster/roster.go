@@ -214,7 +214,8 @@ func (r *roster) list(now, at time.Time) (nodes []queue.Node) {
 	return nodes
 }
 
-// hostOf returns the host of a node that is named host:pid. Another name is returned as it is.
+// hostOf returns the host of a node that is named host:pid or host:pid-random. It returns a name without a
+// colon as it is.
 func hostOf(name string) string {
 	if at := strings.LastIndexByte(name, ':'); at >= 0 {
 		return name[:at]
