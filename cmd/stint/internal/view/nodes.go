@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // Node is a process that leads a store, works on its tasks, or both.
 type Node struct {
-	Name    string    `json:"name"`              // host:pid, or that of the node
+	Name    string    `json:"name"`              // host:pid, or the name of the node: in a container host:pid-random
 	Address string    `json:"address,omitempty"` // by which the other nodes reach it
 	Seen    time.Time `json:"seen,omitzero"`     // when the leader last received its call; zero if unknown
 	Leads   bool      `json:"leads"`
@@ -37,13 +38,13 @@ func Nodes(s *queue.Stats) []Node {
 			at(&nodes, g.Lead.Name).lead(g)
 		}
 	}
-	for i := range s.Workers {
-		w := &s.Workers[i]
-		at(&nodes, nodeOf(w)).add(w)
-	}
 	for _, n := range s.Nodes {
 		node := at(&nodes, n.Name)
 		node.Address, node.Seen = n.Address, n.Seen
+	}
+	for i := range s.Workers {
+		w := &s.Workers[i]
+		at(&nodes, processOf(w, nodes)).add(w)
 	}
 	slices.SortStableFunc(nodes, func(a, b Node) int {
 		switch {
@@ -57,14 +58,23 @@ func Nodes(s *queue.Stats) []Node {
 	return nodes
 }
 
-// nodeOf returns the name of the process of a worker: host:pid, or that of its node, by which stint serve
-// names it, if the process is in a container.
-func nodeOf(w *queue.Worker) string {
+// processOf returns the name of the process of a worker: that of its node if stint serve has named the worker
+// by it, or host:pid. In a container that is the start of the name of a node, which is returned if it is the only one.
+func processOf(w *queue.Worker, nodes []Node) string {
 	process := fmt.Sprintf("%s:%d", w.Host, w.PID)
 	if strings.HasPrefix(w.Name, process+"-") {
 		return w.Name[:strings.LastIndexByte(w.Name, '-')]
 	}
-	return process
+	node := ""
+	for i := range nodes {
+		switch name := nodes[i].Name; {
+		case name == process, strings.HasPrefix(name, process+"-") && node != "":
+			return process
+		case strings.HasPrefix(name, process+"-"):
+			node = name
+		}
+	}
+	return cmp.Or(node, process)
 }
 
 // at returns the node with a name. If there is none, it appends one.
