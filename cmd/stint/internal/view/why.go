@@ -167,7 +167,8 @@ func holders(r *queue.Reason) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-// behind says which tasks go first, the highest tier first.
+// behind says which tasks go first, the highest tier first. It is stint.Reason.String with tasks for entries, and
+// without Resuming, which stores do not set: their tasks do not suspend slots.
 func behind(r *queue.Reason) string {
 	var tiers []string
 	for i, n := range slices.Backward(r.Ahead[:]) {
