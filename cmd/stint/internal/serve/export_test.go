@@ -92,6 +92,9 @@ func (l Logs) Tidy(ctx context.Context, q *queue.Queue) { l.tidy(ctx, q) }
 // CheckLoopback is checkLoopback.
 var CheckLoopback = checkLoopback
 
+// LockDir is lockDir.
+func LockDir(ctx context.Context, cfg *Config) error { return lockDir(ctx, cfg) }
+
 // RetryWhile is retryWhile.
 var RetryWhile = retryWhile
 

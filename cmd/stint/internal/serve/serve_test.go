@@ -331,3 +331,35 @@ func TestC6_DirectoryOfADyingServer(t *testing.T) {
 		}
 	})
 }
+
+// TestC6_DirectoryThatIsProbed: InUse of another process locks the directory for a moment. A server that starts
+// then tries again, also without patience; a directory that stays locked is refused.
+func TestC6_DirectoryThatIsProbed(t *testing.T) {
+	dir := t.TempDir()
+	probe, err := os.Create(filepath.Join(dir, "LOCK"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer probe.Close()
+	lock := func(how int) {
+		if err := syscall.Flock(int(probe.Fd()), how); err != nil {
+			t.Error(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := serve.Config{Dir: dir, Store: "redis://a"}
+		lock(syscall.LOCK_SH)
+		if err := serve.LockDir(t.Context(), &cfg); !errors.Is(err, syscall.EAGAIN) {
+			t.Errorf("a directory that stays locked: %v", err)
+		}
+		var probing sync.WaitGroup
+		defer probing.Wait()
+		probing.Go(func() {
+			time.Sleep(time.Millisecond)
+			lock(syscall.LOCK_UN)
+		})
+		if err := serve.LockDir(t.Context(), &cfg); err != nil {
+			t.Errorf("a directory that was locked for a moment: %v", err)
+		}
+	})
+}

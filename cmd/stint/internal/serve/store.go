@@ -181,7 +181,8 @@ func lockDir(ctx context.Context, cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	err = retryWhile(ctx, cfg.Patience, syscall.EAGAIN, func() error {
+	const probing = 100 * time.Millisecond // more than InUse of another process keeps the lock
+	err = retryWhile(ctx, max(cfg.Patience, probing), syscall.EAGAIN, func() error {
 		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	})
 	if err != nil {
@@ -191,14 +192,15 @@ func lockDir(ctx context.Context, cfg *Config) error {
 	return nil
 }
 
-// InUse reports whether another process has locked the directory of a server. It has then opened the
-// store, or is about to.
+// InUse reports whether another process has locked the directory of a server: a server, also before it has
+// opened its store and while it ends, or stint store copy. A process that has the store open must not call it,
+// since closing a file releases all POSIX locks that the process has on it.
 func InUse(dir string) bool {
 	return isLocked(filepath.Join(dir, storeName, lockName), func(fd uintptr) bool {
 		lock := syscall.Flock_t{Type: syscall.F_WRLCK}
 		return syscall.FcntlFlock(fd, syscall.F_GETLK, &lock) == nil && lock.Type != syscall.F_UNLCK
 	}) || isLocked(filepath.Join(dir, lockName), func(fd uintptr) bool {
-		// A server that starts at this moment tries again.
+		// This takes the lock for a moment, so lockDir always tries again.
 		return errors.Is(syscall.Flock(int(fd), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EAGAIN)
 	})
 }
