@@ -95,7 +95,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/stintgo/stint/internal/clock"
@@ -178,6 +180,30 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// checkAddresses returns an error for each of Listen and Address that is set and is not a host and a port.
+// The port is a number, because the other nodes get it in a URL.
+func (c *Config) checkAddresses() error {
+	var errs []error
+	for _, setting := range []struct{ name, address string }{
+		{"Listen (--node-listen)", c.Listen}, {"Address (--node-address)", c.Address},
+	} {
+		if setting.address == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(setting.address)
+		if err == nil {
+			if _, wrong := strconv.ParseUint(port, 10, 16); wrong != nil {
+				err = fmt.Errorf("address %s: its port is not a number from 0 to 65535", setting.address)
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: %s: %w; it is a host and a port, as in 10.0.0.1:7119",
+				queue.ErrInvalid, setting.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
 	self     identity
@@ -206,6 +232,9 @@ func Open(ctx context.Context, open Opener, cfg Config) (*Node, error) {
 	if cfg.Patience < 0 || cfg.WatchBuffer < 0 {
 		return nil, fmt.Errorf("%w: Patience is %s and WatchBuffer %d; they are 0 for the default, or more",
 			queue.ErrInvalid, cfg.Patience, cfg.WatchBuffer)
+	}
+	if err := cfg.checkAddresses(); err != nil {
+		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	listener, address, err := listen(ctx, &cfg)
@@ -272,14 +301,23 @@ func listen(ctx context.Context, cfg *Config) (l net.Listener, address string, e
 		at = net.JoinHostPort(host, "0")
 	}
 	if l, err = new(net.ListenConfig).Listen(ctx, "tcp", at); err != nil {
-		return nil, "", fmt.Errorf("%w: set Listen (--node-listen) to an IP address of this host and a free port, as in "+
-			"10.0.0.1:7119 or 10.0.0.1:0", err)
+		return nil, "", listenError(ctx, err)
 	}
 	address, err = reachable(l.Addr(), cmp.Or(cfg.Address, at))
 	if err != nil {
 		return nil, "", errors.Join(err, l.Close())
 	}
 	return l, address, nil
+}
+
+// listenError adds to an error of listening what to do about the address, unless the reason is that the context has
+// ended or that files cannot be opened.
+func listenError(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return err
+	}
+	return fmt.Errorf("%w: set Listen (--node-listen) to an IP address of this host and a free port, as in "+
+		"10.0.0.1:7119 or 10.0.0.1:0", err)
 }
 
 // Close ends all calls with [queue.ErrClosed]. If this node leads, another one can lead at

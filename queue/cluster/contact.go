@@ -203,12 +203,11 @@ func localAddress(ctx context.Context, route string) (string, error) {
 }
 
 // reachable returns the host:port that names a listener for others: as configured, but for
-// the port if that is 0.
+// the port if that is 0. The caller has checked that as is a host and a port.
 func reachable(l net.Addr, as string) (string, error) {
 	host, port, err := net.SplitHostPort(as)
 	if err != nil {
-		return "", fmt.Errorf("%w: Address (--node-address): %w; it is a host and a port, as in web1.example.org:7119",
-			queue.ErrInvalid, err)
+		return "", err
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return "", fmt.Errorf("%w: other nodes cannot reach %q: set Address (--node-address) to one that they reach",

@@ -26,6 +26,9 @@ func Submits(
 // NameIn returns the name of a node of a process in a namespace of process numbers.
 func NameIn(namespace, host string, pid int) string { return nameIn(namespace, host, pid) }
 
+// ListenError returns the error of a node that cannot listen.
+func ListenError(ctx context.Context, err error) error { return listenError(ctx, err) }
+
 // Checked returns the store of a node that leads.
 func Checked(s Store) queue.Store { return checked{s} }
 

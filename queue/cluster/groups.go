@@ -76,6 +76,9 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.checkAddresses(); err != nil {
+		return nil, err
+	}
 	if cfg.Name == "" {
 		cfg.Name = defaultName() // one for the nodes of all groups
 	}
@@ -121,31 +124,22 @@ func openGroup(ctx context.Context, group Group, i int, table *router.Table, cfg
 		cfg.Route = group.Route
 	}
 	cfg.table, cfg.group = table, i
-	for _, address := range []*string{&cfg.Listen, &cfg.Address} {
-		if *address, err = nextPort(*address, i); err != nil {
-			return nil, err
-		}
-	}
+	cfg.Listen, cfg.Address = nextPort(cfg.Listen, i), nextPort(cfg.Address, i)
 	if n, err = Open(ctx, group.Open, cfg); err != nil {
 		return nil, fmt.Errorf("group %s: %w", group.Name, err)
 	}
 	return n, nil
 }
 
-// nextPort adds a number to the port of an address, unless the port is 0 or the address empty.
-func nextPort(address string, by int) (string, error) {
-	if address == "" {
-		return "", nil
+// nextPort adds a number to the port of an address that has been checked, unless the port is 0 or the address
+// empty.
+func nextPort(address string, by int) string {
+	host, port, _ := net.SplitHostPort(address)
+	n, _ := strconv.Atoi(port)
+	if n == 0 {
+		return address
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("%w: the address for the other nodes: %w", queue.ErrInvalid, err)
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return address, nil //nolint:nilerr // the port has a name, and Open says if that is not possible
-	}
-	return net.JoinHostPort(host, strconv.FormatUint(n+uint64(by), 10)), nil //nolint:gosec // not negative
+	return net.JoinHostPort(host, strconv.Itoa(n+by))
 }
 
 // Node returns the node of a group, nil if there is no such group. It has the limits for work

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,20 +162,73 @@ func TestC11_AddressThatCannotBeReached(t *testing.T) {
 }
 
 // TestC11_AddressesThatAreRefused: the error of an address at which a node cannot listen, or at which no
-// other can reach it, names the setting to correct.
+// other can reach it, names the setting to correct, with groups and without.
 func TestC11_AddressesThatAreRefused(t *testing.T) {
-	for _, row := range []struct{ listen, address, says string }{
-		{"nonsense", "", "set Listen (--node-listen) to"},
-		{"203.0.113.1:0", "", "set Listen (--node-listen) to"}, // TEST-NET-3, not of this host
-		{"127.0.0.1:0", "nonsense", "Address (--node-address): address nonsense: missing port"},
-		{"0.0.0.0:0", "", "set Address (--node-address) to"},
+	opener := func(context.Context, queue.Leader) (cluster.Store, error) {
+		return nil, errors.New("the store is opened")
+	}
+	groups := []cluster.Group{{Name: "mail", Queues: []string{"news"}, Open: opener}, {Name: "rest", Open: opener}}
+	opens := map[string]func(cfg cluster.Config) error{
+		"Open": func(cfg cluster.Config) error {
+			_, err := cluster.Open(t.Context(), opener, cfg)
+			return err
+		},
+		"OpenGroups": func(cfg cluster.Config) error {
+			_, err := cluster.OpenGroups(t.Context(), groups, cfg)
+			return err
+		},
+	}
+	for _, row := range []struct {
+		listen, address string
+		kind            error
+		says            string
+	}{
+		{"nonsense", "", queue.ErrInvalid, "Listen (--node-listen): address nonsense: missing port"},
+		{"127.0.0.1", "", queue.ErrInvalid, "Listen (--node-listen): address 127.0.0.1: missing port"},
+		{"127.0.0.1:http", "", queue.ErrInvalid, "Listen (--node-listen): address 127.0.0.1:http: its port"},
+		{"127.0.0.1:65536", "", queue.ErrInvalid, "Listen (--node-listen): address 127.0.0.1:65536: its port"},
+		{"203.0.113.1:0", "", queue.ErrUnavailable, "set Listen (--node-listen) to"}, // TEST-NET-3, not of this host
+		{"", "nonsense", queue.ErrInvalid, "Address (--node-address): address nonsense: missing port"},
+		{"127.0.0.1:0", "nonsense", queue.ErrInvalid, "Address (--node-address): address nonsense: missing port"},
+		{"127.0.0.1:0", "web1:http", queue.ErrInvalid, "Address (--node-address): address web1:http: its port"},
+		{"0.0.0.0:0", "", queue.ErrInvalid, "set Address (--node-address) to"},
 	} {
-		n, err := cluster.Open(t.Context(), nil, cluster.Config{Listen: row.listen, Address: row.address})
-		if err == nil {
-			closes(t, n)
+		for name, open := range opens {
+			err := open(cluster.Config{Listen: row.listen, Address: row.address})
+			if !errors.Is(err, row.kind) || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("%s with %+v: %v", name, row, err)
+			}
 		}
-		if err == nil || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%+v: %v", row, err)
+	}
+	err := opens["Open"](cluster.Config{Listen: "nonsense", Address: "web1"})
+	if err == nil || !strings.Contains(err.Error(), "address nonsense") || !strings.Contains(err.Error(), "address web1") {
+		t.Errorf("with two wrong addresses, the error is %v", err)
+	}
+}
+
+// TestC11_ErrorsOfListening: the error of a node that cannot listen names the setting of the address if the
+// address is the reason, and not if the context of the call has ended or files cannot be opened.
+func TestC11_ErrorsOfListening(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	ofSocket := func(call string, err error) error {
+		return &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError(call, err)}
+	}
+	for name, row := range map[string]struct {
+		ctx  context.Context //nolint:containedctx // of the row
+		err  error
+		says bool
+	}{
+		"address of another host": {t.Context(), ofSocket("bind", syscall.EADDRNOTAVAIL), true},
+		"port in use":             {t.Context(), ofSocket("bind", syscall.EADDRINUSE), true},
+		"unknown host":            {t.Context(), &net.DNSError{Err: "no such host", Name: "web1", IsNotFound: true}, true},
+		"open files":              {t.Context(), ofSocket("socket", syscall.EMFILE), false},
+		"open files of the host":  {t.Context(), ofSocket("socket", syscall.ENFILE), false},
+		"end of the context":      {ended, &net.DNSError{Err: "operation was canceled", Name: "web1"}, false},
+	} {
+		err := cluster.ListenError(row.ctx, row.err)
+		if !errors.Is(err, row.err) || strings.Contains(err.Error(), "set Listen (--node-listen) to") != row.says {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
