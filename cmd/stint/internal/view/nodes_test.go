@@ -18,8 +18,12 @@ func TestC11_NodesInContainers(t *testing.T) {
 	nodes := view.Nodes(&queue.Stats{
 		Lead: &queue.Lead{Name: "web2:1-m5d2ra"},
 		Nodes: []queue.Node{
-			{Name: "web1:1-k3f9x2", Address: "10.0.0.1:1"}, {Name: "web1:1-b7wq4d", Address: "10.0.0.1:2"},
-			{Name: "web3:1-p8w4tz"}, {Name: "web3:12-s6h7ne"}, {Name: "web4:1"}, {Name: "web4:1-v2c9jy"},
+			{Name: "web1:1-k3f9x2", Address: "10.0.0.1:1"},
+			{Name: "web1:1-b7wq4d", Address: "10.0.0.1:2"},
+			{Name: "web3:1-p8w4tz"},
+			{Name: "web3:12-s6h7ne"},
+			{Name: "web4:1"},
+			{Name: "web4:1-v2c9jy"},
 		},
 		Workers: []queue.Worker{
 			worker("web1:1-k3f9x2-aaaaaaaa", "web1", 1), worker("web1:1-b7wq4d-bbbbbbbb", "web1", 1),
