@@ -119,7 +119,7 @@ func TestC1_SignalsEndBlockedClients(t *testing.T) {
 }
 
 // Pause waits for the tasks that run if it is to, and counts those that have ended by it.
-func TestC6_PauseWaits(t *testing.T) {
+func TestC4_PauseWaits(t *testing.T) {
 	s := serve(t)
 	gate, pipe := fifo(t), fifo(t)
 	ev := events(t, pipe)
@@ -154,6 +154,7 @@ func TestC4_CancelOfARunningTask(t *testing.T) {
 	s.stint("cancel", "--all").want(t,
 		"1 task cancelled\n1 task running and asked to end; --wait waits until it has ended\n", "", 0)
 	s.stint("cancel", running).want(t, "0 tasks cancelled\n", "has been asked to end already", 1)
+	s.stint("pause", running).want(t, "0 tasks paused\n", "task "+running+" cannot be paused: it is being cancelled\n", 1)
 
 	other := s.submit("trap 'echo > " + pipe + "; read line < " + gateOfOther + "; exit 0' TERM; echo > " + pipe +
 		"; while :; do sleep 0.01; done")

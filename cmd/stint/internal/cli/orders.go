@@ -122,8 +122,8 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	case !some && !f.all:
 		return errors.New("say which tasks: by their IDs, by flags that select them, or --all")
 	case f.queues && len(ids) == 0 && !f.narrows() && f.wait:
-		return errors.New("--wait is for tasks that are paused: running tasks of a paused queue continue; leave --wait out, " +
-			"or select the tasks by IDs or other flags, as in --state running")
+		return errors.New("--wait is for tasks that are paused: running tasks of a paused queue continue; " +
+			"leave --wait out, or select the tasks by IDs or other flags, as in --state running")
 	case f.queues && len(ids) == 0 && !f.narrows():
 		return f.giveQueue(ctx, server)
 	}
@@ -141,17 +141,17 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 			return err
 		}
 	}
+	var otherwise []error
 	if f.wait {
 		named := len(same)
 		same = slices.DeleteFunc(same, func(id queue.ID) bool { return slices.Contains(ending, id) })
 		n = max(n+named-len(same), len(ending)) // with tasks that an earlier command has ordered to end
-		otherwise, err := f.waitFor(ctx, server, ending)
-		if err != nil {
+		if otherwise, err = f.waitFor(ctx, server, ending); err != nil {
 			return err
 		}
-		n, same, ending = n-len(otherwise), append(same, otherwise...), nil
+		n, ending = n-len(otherwise), nil
 	}
-	return f.report(ctx, server, same, n, len(ending))
+	return f.report(n, len(ending), append(f.unchanged(ctx, server, same), otherwise...))
 }
 
 // command gives the order. It returns how many tasks have changed, and which of the tasks named by
@@ -202,24 +202,29 @@ func (f *orderFlags) ending(
 	return ids, nil
 }
 
-// waitFor waits until tasks have ended, and returns those that have not ended by the order.
+// waitFor waits until tasks have ended. For each that has not ended by the order, otherwise has an error that says
+// what it has done instead.
 func (f *orderFlags) waitFor(
 	ctx context.Context, server *remote.Server, ids []queue.ID,
-) (otherwise []queue.ID, err error) {
+) (otherwise []error, err error) {
 	for _, id := range ids {
 		task, err := f.ended(ctx, server, id)
 		if err != nil {
 			return nil, found(err)
 		}
-		if task.State != f.ends {
-			otherwise = append(otherwise, id)
+		switch {
+		case task.State == f.ends:
+		case task.State.Finished():
+			otherwise = append(otherwise, f.refused(&task))
+		default:
+			otherwise = append(otherwise, fmt.Errorf("task %s was resumed", id))
 		}
 	}
 	return otherwise, nil
 }
 
-// ended waits until a task is finished or, if the order does not finish it, until it is not ordered to
-// end any more: it has ended, or was resumed.
+// ended waits until a task is finished or, if the order does not finish it, until it has ended, by this order or
+// another, or was resumed. The state that ended returns is durable.
 func (f *orderFlags) ended(ctx context.Context, server *remote.Server, id queue.ID) (task queue.Task, err error) {
 	if f.ends.Finished() {
 		return server.Wait(ctx, id, f.away)
@@ -228,10 +233,14 @@ func (f *orderFlags) ended(ctx context.Context, server *remote.Server, id queue.
 	again := time.NewTicker(every)
 	defer again.Stop()
 	for isAway := false; ; {
-		task, err = server.Get(ctx, id)
+		var page []queue.Task
+		page, err = server.Page(ctx, queue.Filter{IDs: []queue.ID{id}}, queue.Page{Limit: 1, Durable: true})
+		if err == nil && len(page) == 0 {
+			err = fmt.Errorf("%w: %s", queue.ErrNotFound, id)
+		}
 		switch {
-		case err == nil && (task.State != queue.Running || task.Order != f.do):
-			return task, nil
+		case err == nil && (page[0].State != queue.Running || page[0].Order == 0):
+			return page[0], nil
 		case err != nil && (!errors.Is(err, queue.ErrUnavailable) || errors.Is(err, httpstore.ErrNoAnswer)):
 			return task, err
 		case err != nil && !isAway:
@@ -298,8 +307,8 @@ func (f *orderFlags) warnStillPaused(ctx context.Context, server *remote.Server)
 }
 
 // report prints how many tasks have changed, how many of them are running and were asked
-// to end, and why the named tasks in same have not changed.
-func (f *orderFlags) report(ctx context.Context, server *remote.Server, same []queue.ID, n, ending int) error {
+// to end, and why others have not changed.
+func (f *orderFlags) report(n, ending int, unchanged []error) error {
 	ending = min(ending, n)
 	switch {
 	case f.json:
@@ -315,12 +324,12 @@ func (f *orderFlags) report(ctx context.Context, server *remote.Server, same []q
 	switch {
 	case n == 0 && f.json:
 		return nothing(nil)
-	case n == 0 && len(same) == 0:
+	case n == 0 && len(unchanged) == 0:
 		return nothing(fmt.Errorf("no task can be %s", f.infinitive()))
 	case n == 0:
-		return nothing(f.unchanged(ctx, server, same))
-	case len(same) > 0:
-		printTo(f.err, "stint: %s\n", plainText(f.unchanged(ctx, server, same)))
+		return nothing(errors.Join(unchanged...))
+	case len(unchanged) > 0:
+		printTo(f.err, "stint: %s\n", plainText(errors.Join(unchanged...)))
 	}
 	return nil
 }
@@ -343,17 +352,24 @@ func tasks(n int) string {
 }
 
 // unchanged returns the likely reasons why tasks have not changed.
-func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, ids []queue.ID) error {
-	var errs []error
+func (f *orderFlags) unchanged(ctx context.Context, server *remote.Server, ids []queue.ID) (reasons []error) {
 	for _, id := range ids {
 		task, err := server.Get(ctx, id)
-		switch {
-		case err == nil && task.Order == f.do:
-			err = fmt.Errorf("task %s is %s and has been asked to end already", id, task.State)
-		case err == nil:
-			err = fmt.Errorf("task %s cannot be %s: its state is %s", id, f.infinitive(), task.State)
+		if err == nil {
+			err = f.refused(&task)
 		}
-		errs = append(errs, err)
+		reasons = append(reasons, err)
 	}
-	return errors.Join(errs...)
+	return reasons
+}
+
+// refused returns the likely reason why a task has not changed.
+func (f *orderFlags) refused(task *queue.Task) error {
+	if task.Order == f.do {
+		return fmt.Errorf("task %s is %s and has been asked to end already", task.ID, task.State)
+	}
+	if task.Order == queue.OrderCancel {
+		return fmt.Errorf("task %s cannot be %s: it is being cancelled", task.ID, f.infinitive())
+	}
+	return fmt.Errorf("task %s cannot be %s: its state is %s", task.ID, f.infinitive(), task.State)
 }
