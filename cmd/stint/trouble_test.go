@@ -62,7 +62,8 @@ func TestC6_ServeWithoutRoom(t *testing.T) {
 
 // A server takes no calls before its store is open: a command says so, and not that there is none.
 func TestC6_ServerThatOpensItsStore(t *testing.T) {
-	const says = "the server at stint-data takes no calls at present: it opens its store"
+	const says = "the server at stint-data takes no calls at present: another process uses its directory, which may be " +
+		"the server that opens its store or ends, or a stint store copy;"
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -221,8 +221,9 @@ func Explain(err error, address string) error {
 			"or name a server of your own with --server: %w", address, network)
 	}
 	if serve.InUse(dirOf(address)) {
-		return fmt.Errorf("the server at %s takes no calls at present: it opens its store, which takes a while with "+
-			"millions of tasks, or it ends; try again, or let the command try for longer with STINT_PATIENCE=1m: %w",
+		return fmt.Errorf("the server at %s takes no calls at present: another process uses its directory, which may "+
+			"be the server that opens its store or ends, or a stint store copy; try again, or let the command try for longer "+
+			"with STINT_PATIENCE=1m: %w",
 			address, network)
 	}
 	const storeName = "store" // in the directory of a server or of stint upload
