@@ -160,10 +160,19 @@ func TestE4_UploadOfUnusualNames(t *testing.T) {
 	}
 	u := r.upload("dir")
 	u.want(t, "", "1 sent (10 B)", 0)
-	if !strings.Contains(u.stderr, "directories are left out: 1, the first is dir/link") {
+	const one = "left out 1 file below directories that is a symbolic link, socket or device: dir/link\n"
+	if !strings.Contains(u.stderr, one) {
 		t.Errorf("it says %q", u.stderr)
 	}
 	r.has("a", below)
+	if err := os.Symlink("../take1.txt", filepath.Join(r.dir, "dir", "link2")); err != nil {
+		t.Fatal(err)
+	}
+	u = r.upload("--again", "dir")
+	const two = "left out 2 files below directories that are symbolic links, sockets or devices, first dir/link\n"
+	if !strings.Contains(u.stderr, two) {
+		t.Errorf("it says %q", u.stderr)
+	}
 }
 
 // Names that cannot be sent fail alone: one that is not UTF-8, and a directory that cannot be read, here because its

@@ -304,8 +304,13 @@ func (f *uploadFlags) files(args []string) (files []string, unread []error, err 
 	named, err2 := transfer.FilesNamed(listed...)
 	err = errors.Join(err, err2)
 	unread = append(found.Unread, named.Unread...)
-	if left := append(found.Left, named.Left...); len(left) > 0 {
-		printTo(f.err, "stint: symbolic links, sockets and devices below directories are left out: %d, the first is %s\n",
+	switch left := append(found.Left, named.Left...); len(left) {
+	case 0:
+	case 1:
+		printTo(f.err, "stint: left out 1 file below directories that is a symbolic link, socket or device: %s\n",
+			view.Plain(left[0]))
+	default:
+		printTo(f.err, "stint: left out %d files below directories that are symbolic links, sockets or devices, first %s\n",
 			len(left), view.Plain(left[0]))
 	}
 	seen := make(map[string]bool)

@@ -41,7 +41,11 @@ func (r *Run) feed() error {
 	}
 	r.cfg.Meter.EndOfInput()
 	if n := r.cfg.Log.Unlisted(); n > 0 && r.stop.starting.Err() == nil {
-		r.cfg.Say(fmt.Sprintf("the job log has jobs that the inputs do not make: %d (the inputs make %d)", n, seq))
+		jobs := "1 job"
+		if n > 1 {
+			jobs = fmt.Sprintf("%d jobs", n)
+		}
+		r.cfg.Say(fmt.Sprintf("the job log has %s that the inputs do not make", jobs))
 	}
 	return nil
 }
