@@ -37,10 +37,10 @@ func (b *Bounds) highest(running int, tiers uint8) (tier int) {
 	return -1
 }
 
-// Resolve gives the effective caps of set under max. An unset tier (0)
-// inherits the cap of the tier just below it; tiers above the topmost set one
-// get max; unset tiers below the bottommost set one get that one's; and every
-// cap is at most max.
+// Resolve returns the effective caps for the caps of set, where 0 is an unset
+// tier. An unset tier has the cap of the tier below it. The tiers above the
+// topmost set one have maximum, and those below the bottommost set one have
+// its cap. No cap is higher than maximum.
 func Resolve(maximum int, set [Tiers]int) [Tiers]int {
 	var caps [Tiers]int
 	below, top := 0, -1

@@ -69,8 +69,8 @@ func (l *Limits) Resize(slots int) {
 	})
 }
 
-// Resized returns a channel that is closed at the next call of Resize. The limit is as that call
-// has set it once Resized returns again.
+// Resized returns a channel that the next call of Resize closes. That call has set the limit when
+// another call of Resized returns, because both take the lock.
 func (l *Limits) Resized() <-chan struct{} {
 	l.e.lock()
 	defer l.e.unlock()
