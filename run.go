@@ -69,10 +69,16 @@ func mustReturn(name string, fn func()) {
 	returned := false
 	defer func() {
 		if !returned {
-			go panic(fmt.Errorf("stint: %s must return, since the scheduler's lock is held: %w", name, caught(recover())))
-			select {} // the panic of the other goroutine ends the program
+			failStop(name, recover())
 		}
 	}()
 	fn()
 	returned = true
+}
+
+// failStop ends the program, after a function that has not returned but has panicked with a value,
+// or ended its goroutine.
+func failStop(name string, recovered any) {
+	go panic(fmt.Errorf("stint: %s must return, since the scheduler's lock is held: %w", name, caught(recovered)))
+	select {} // the panic of the other goroutine ends the program
 }

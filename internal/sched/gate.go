@@ -63,6 +63,9 @@ func (g *gate) release() bool {
 	}
 }
 
+// below reports whether fewer slots are in use than the cap of a tier.
+func (g *gate) below(tier int) bool { return g.running() < int(g.caps[tier].Load()) }
+
 // running returns the number of slots in use.
 func (g *gate) running() int { return int(uint32(g.word.Load())) }
 

@@ -59,8 +59,8 @@ func (s *sharing) obtain(x *entry) (err error) {
 func (s *sharing) take(a Ask) *entry {
 	e := s.e
 	e.lock()
-	defer e.unlock()
-	if !e.nothingWaits() || e.refuses(1, false) != nil || !e.admits(a, e.gate.running()) {
+	if e.closed || e.limits.paused != nil || !e.nothingWaits() || !e.gate.below(int(a.Tier)) {
+		e.unlock()
 		return nil
 	}
 	x := s.spare
@@ -69,11 +69,12 @@ func (s *sharing) take(a Ask) *entry {
 	}
 	s.spare, x.Ask = nil, a
 	if s.obtain(x) != nil {
-		s.spare = x
-		return nil
+		s.spare, x = x, nil
+	} else {
+		e.gate.word.Add(1)
+		e.holders.begin(x)
 	}
-	e.gate.word.Add(1)
-	e.holders.begin(x)
+	e.unlock()
 	return x
 }
 

@@ -40,7 +40,8 @@ func Clear[E any](s []E) []E {
 // free, s moves to one of half its size.
 func Pop[E any](s []E) []E {
 	last := len(s) - 1
-	clear(s[last:])
+	var none E
+	s[last] = none
 	s = s[:last]
 	if cap(s) < smallest || len(s) > cap(s)/4 {
 		return s
