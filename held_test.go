@@ -3,11 +3,13 @@ package stint_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stintgo/stint"
+	"github.com/stintgo/stint/internal/slotstest"
 )
 
 // held returns what a reason of a code names, "tier/key since" each.
@@ -109,6 +111,25 @@ func TestB6_HoldersOfLentSlots(t *testing.T) {
 		}
 		if n := s.Stats().Running; n != 0 {
 			t.Errorf("%d slots are in use", n)
+		}
+	})
+}
+
+// On shared slots the holders are named as well, and only those that have a slot now.
+func TestB6_HoldersOfSharedSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stint.New(1, stint.Config{Holders: true, Slots: slotstest.NewPool(1).Join("a")})
+		for at, tier := range []stint.Priority{stint.Low, stint.High, stint.Normal} {
+			p, err := s.At(tier).Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{tier.String() + "/ 0" + strconv.Itoa(at)}
+			if got := held(s.Why(), stint.CodeMax); !slices.Equal(got, want) {
+				t.Errorf("the limit is reached by %q, want %q", got, want)
+			}
+			time.Sleep(time.Second)
+			p.Release()
 		}
 	})
 }

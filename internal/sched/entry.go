@@ -64,6 +64,7 @@ type use struct {
 	began int64  // when it got its slots, by the engine's clock
 	first int64  // when it first got them; later than that it may have suspended them
 	grant uint64 // of a shared slot
+	taken bool   // by sharing.take
 	lost  bool   // the shared slot may have been taken away
 	task  *Task  // the function that runs on the slots
 

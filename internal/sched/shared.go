@@ -32,7 +32,7 @@ type sharing struct {
 	sleeper Sleeper // the slots, if they implement it; else nil
 	tier    int     // passed to the last Want
 	waiting int     // passed to the last Want
-	spare   *entry  // for the next take, which needs one entry each and holds the lock; nil if there is none
+	spare   *entry  // for the next take, or nil: one of the holders, without a grant
 }
 
 func (s *sharing) bindTo(e *Engine) {
@@ -55,38 +55,36 @@ func (s *sharing) obtain(x *entry) (err error) {
 }
 
 // take takes a shared slot for [Engine.Take] if nothing waits here: that needs no waiting
-// goroutine. It returns nil if it has taken none.
-func (s *sharing) take(a Ask) *entry {
+// goroutine. It returns nil if it has taken none. The entry of a holder costs more than the
+// slot, so there is always one that has no grant yet.
+func (s *sharing) take(a Ask) (x *entry) {
 	e := s.e
 	e.lock()
-	if e.closed || e.limits.paused != nil || !e.nothingWaits() || !e.gate.below(int(a.Tier)) {
-		e.unlock()
-		return nil
-	}
-	x := s.spare
-	if x == nil {
-		x = e.entries.get(a)
-	}
-	s.spare, x.Ask = nil, a
-	if s.obtain(x) != nil {
-		s.spare, x = x, nil
-	} else {
-		e.gate.word.Add(1)
-		e.holders.begin(x)
+	if !e.closed && e.limits.paused == nil && e.nothingWaits() && e.gate.below(int(a.Tier)) {
+		if s.spare == nil {
+			s.spare = e.entries.get(a)
+			s.spare.taken = true
+			e.holders.begin(s.spare)
+		}
+		s.spare.Ask = a
+		if s.obtain(s.spare) == nil {
+			e.gate.word.Add(1)
+			x, s.spare = s.spare, nil
+		}
 	}
 	e.unlock()
 	return x
 }
 
-// recycle recycles the entry of a permit that was released. With shared slots the next take gets
-// it, which costs less than the pool. The lock is held.
-func (s *sharing) recycle(x *entry) {
-	if s.slots == nil || s.spare != nil {
-		x.recycle()
-		return
+// keep releases the shared slot of x and keeps x for the next take, if it comes from take and
+// no other is kept. It reports whether this is the case. The lock is held.
+func (s *sharing) keep(x *entry) bool {
+	if !x.taken || s.spare != nil {
+		return false
 	}
-	x.reset()
+	s.release(x)
 	s.spare = x
+	return true
 }
 
 // expect makes the goroutine of x, which is about to be queued, sleep in the shared slots

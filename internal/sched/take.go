@@ -11,7 +11,7 @@ type Permit struct {
 
 // Take waits for the slots that a asks for.
 func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
-	if e.cfg.Slots != nil && a.plain() {
+	if e.cfg.Slots != nil && !e.cfg.Holders && a.plain() {
 		if x := e.shared.take(a); x != nil {
 			return x.permit(), nil
 		}
@@ -83,8 +83,10 @@ func (x *entry) release(n uint64) {
 	}
 	x.permits++
 	weight := int(x.Weight)
-	e.yield(x)
-	e.shared.recycle(x)
+	if !e.shared.keep(x) {
+		e.yield(x)
+		x.recycle()
+	}
 	e.release(weight)
 	e.unlock()
 }
