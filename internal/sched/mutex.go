@@ -7,19 +7,24 @@ import "sync"
 // end: sync.Mutex parks at once when other goroutines are ready to run, which costs ten
 // times as much as the section. Spinning longer each time lets the owner, which has the
 // data in its cache, continue.
-type spinMutex struct{ mu sync.Mutex }
+type spinMutex struct {
+	first int // iterations before the second try; immutable
+	mu    sync.Mutex
+}
 
-// Iterations of an empty loop between tries, about a third of a nanosecond each.
+// Iterations of an empty loop between tries, about a third of a nanosecond each. With shared
+// slots other processes need the processors, so the first are fewer.
 const (
-	spinFirst = 4096
-	spinLast  = 16384
+	spinFirst  = 8192
+	spinShared = 4096
+	spinLast   = 16384
 )
 
 func (m *spinMutex) Lock() {
 	if m.mu.TryLock() {
 		return
 	}
-	for turns := spinFirst; turns <= spinLast; turns *= 2 {
+	for turns := m.first; turns <= spinLast; turns *= 2 {
 		if spin(turns) && m.mu.TryLock() {
 			return
 		}
