@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +166,23 @@ func TestE4_FileThatVanished(t *testing.T) {
 	}
 	r.wait(id, queue.Succeeded)
 	r.server.has(t, "half.bin", want)
+}
+
+// A file of /proc has no size before it is read. Its upload fails, and does not send an empty file.
+func TestE4_FileWithoutASize(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // no other system has such files
+	}
+	r := newRig(t, transfer.Config{})
+	id := r.addUpload(transfer.Upload{Path: "/proc/version"}, queue.Options{})
+	r.run(1)
+	task := r.wait(id, queue.Dead)
+	if task.Failures != 1 || !strings.Contains(task.Error, "standard input") {
+		t.Errorf("after %d failures, the error is %q", task.Failures, task.Error)
+	}
+	if _, ok := r.server.file("version"); ok {
+		t.Error("the server has the file")
+	}
 }
 
 // A file that has become a named pipe, which nothing opens for writing, does not keep its slot.

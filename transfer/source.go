@@ -53,8 +53,13 @@ func openSource(path string) (*source, error) {
 	}
 	s := &source{file: file}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
 		err = retry.Permanent(fmt.Errorf("%s is not a regular file; name the files of a directory one by one", path))
+	case info.Size() == 0 && s.hasContent():
+		err = retry.Permanent(fmt.Errorf("%s has content but no size, as the files of /proc have: send it from standard "+
+			"input, or a copy of it", path))
 	}
 	if err != nil {
 		file.Close() //nolint:errcheck // the error of Stat counts
@@ -62,6 +67,13 @@ func openSource(path string) (*source, error) {
 	}
 	s.at = fingerprintOf(info)
 	return s, nil
+}
+
+// hasContent reports whether a byte can be read from a file whose size is 0, and stays 0.
+func (s *source) hasContent() bool {
+	n, _ := s.file.ReadAt(make([]byte, 1), 0)
+	info, err := s.file.Stat()
+	return n > 0 && err == nil && info.Size() == 0
 }
 
 func fingerprintOf(info fs.FileInfo) fingerprint {
