@@ -1,0 +1,64 @@
+package sched //nolint:testpackage // which entries are kept cannot be seen from outside
+
+import (
+	"errors"
+	"testing"
+)
+
+// pooledSlots are shared slots of which some number is free.
+type pooledSlots struct {
+	freeSlots
+	free int
+	lost func(grant uint64, cause error)
+}
+
+func (s *pooledSlots) Bind(_ func(), lost func(uint64, error)) { s.lost = lost }
+func (s *pooledSlots) Release(uint64)                          { s.free++ }
+
+func (s *pooledSlots) TryAcquire(tier int) (grant uint64, err error) {
+	if s.free == 0 {
+		return 0, ErrNoSlot
+	}
+	s.free--
+	return s.freeSlots.TryAcquire(tier)
+}
+
+// Of the permits for shared slots that are released, one leaves its entry among the holders for
+// the next permit, even if slots were lost. With Config.Holders none does.
+func TestB6_EntriesOfReleasedPermits(t *testing.T) {
+	for _, reported := range []bool{false, true} {
+		const slots = 3
+		s := &pooledSlots{free: slots}
+		e := New(Config{Limit: slots, Slots: s, Holders: reported})
+		left := 1
+		if reported {
+			left = 0
+		}
+		for round := range 3 {
+			var all []Permit
+			for range slots {
+				p, err := e.Take(t.Context(), Ask{Weight: 1, Tier: 3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, p)
+			}
+			if n := len(e.holders.all); n != slots {
+				t.Errorf("Holders %v: %d entries have slots, want %d", reported, n, slots)
+			}
+			if round == 1 {
+				for i := range all {
+					s.lost(all[i].x.grant, errors.New("the lease ran out"))
+					s.free++
+				}
+			}
+			for i := range all {
+				all[i].Release()
+			}
+			if n := len(e.holders.all); n != left || s.free != slots {
+				t.Errorf("Holders %v, after Release: %d entries among the holders, want %d; %d slots are free, want %d",
+					reported, n, left, s.free, slots)
+			}
+		}
+	}
+}
