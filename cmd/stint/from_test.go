@@ -109,7 +109,7 @@ func TestC1_SubmitFromBadLines(t *testing.T) {
 		r := s.stint("submit", "--from", "in")
 		if strings.Count(r.stdout, "\n") != 10 || r.status != 125 || !strings.Contains(r.stderr, "in, line 11: ") ||
 			!strings.Contains(r.stderr, says) || strings.Contains(r.stderr, "task 0") || // its place in the call
-			!strings.Contains(r.stderr, "(the 10 tasks before it have been submitted, and none") {
+			!strings.Contains(r.stderr, "(submitted: 10 tasks before it, and none") {
 			t.Errorf("%.80q: %d IDs, %d, %s", line, strings.Count(r.stdout, "\n"), r.status, r.stderr)
 		}
 	}
@@ -141,7 +141,7 @@ func TestC7_SubmitFromAgain(t *testing.T) {
 		strings.Count(all.stdout, "\n") != lines {
 		t.Errorf("half: %d, %s; all: %d, %s", half.status, half.stderr, all.status, all.stderr)
 	}
-	if want := "1250 of the 2500 tasks existed already"; !strings.Contains(all.stderr, want) {
+	if want := "1250 of 2500 tasks existed already"; !strings.Contains(all.stderr, want) {
 		t.Errorf("it says %q, want %q", all.stderr, want)
 	}
 	stats := parse[queue.Stats](t, s.stint("stats", "--json").stdout)[0]
@@ -210,7 +210,7 @@ func TestC1_SubmitFromEndsByASignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := finish(t, cmd)
-	const says = "(the 2 tasks before it have been submitted, and none after it; give --unique-prefix"
+	const says = "(submitted: 2 tasks before it, and none after it; give --unique-prefix"
 	if status != 130 || !strings.Contains(stderr.String(), says) {
 		t.Errorf("it ends with %d, and says %q", status, stderr.String())
 	}

@@ -10,6 +10,7 @@ import (
 
 	stint "github.com/stintgo/stint"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 )
@@ -128,7 +129,7 @@ func (f *editFlags) give(ctx context.Context, server *remote.Server, texts []str
 	if f.json {
 		err = f.print(changed{Changed: n})
 	} else {
-		f.printf("%s edited\n", tasks(n))
+		f.printf("%s edited\n", view.Count(n, "task"))
 	}
 	if err == nil && len(errs) > 0 {
 		return nothing(errors.Join(errs...))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
 )
 
@@ -101,7 +102,8 @@ func (b *bulk) run(ctx context.Context, server *remote.Server) error {
 	case err != nil && ctx.Err() != nil: // with prints no error then
 		printTo(b.err, "stint: %s\n", plainText(err))
 	case err == nil && b.existing > 0:
-		printTo(b.err, "stint: %d of the %d tasks existed already, with the same unique name\n", b.existing, b.tasks)
+		printTo(b.err, "stint: %d of %s existed already, with the same unique name\n",
+			b.existing, view.Count(b.tasks, "task"))
 	}
 	return err
 }
@@ -205,11 +207,11 @@ func (b *bulk) stopped(err error) error {
 	switch {
 	case b.unknown:
 		return fmt.Errorf("%w (submitted: %s of earlier lines, all or none of these lines, and no later line; %s)",
-			err, tasks(b.tasks), again)
+			err, view.Count(b.tasks, "task"), again)
 	case b.tasks == 0:
 		return fmt.Errorf("%w (no task has been submitted)", err)
 	}
-	return fmt.Errorf("%w (the %s before it have been submitted, and none after it; %s)", err, tasks(b.tasks), again)
+	return fmt.Errorf("%w (submitted: %s before it, and none after it; %s)", err, view.Count(b.tasks, "task"), again)
 }
 
 // uniqueName returns the unique name of the task of a line.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/internal/clock"
 )
 
@@ -82,14 +83,6 @@ func (c *client) jobs(ctx context.Context, server *remote.Server, to string) err
 	if c.json {
 		return c.print(jobsJSON{most, running})
 	}
-	c.printf("%s at once, %d running\n", commands(most), running)
+	c.printf("%s at once, %d running\n", view.Count(most, "command"), running)
 	return nil
-}
-
-// commands returns a number of commands in words.
-func commands(n int) string {
-	if n == 1 {
-		return "1 command"
-	}
-	return fmt.Sprintf("%d commands", n)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/httpstore"
 )
@@ -316,10 +317,14 @@ func (f *orderFlags) report(n, ending int, unchanged []error) error {
 			return err
 		}
 	case ending == 0 || n > ending:
-		f.printf("%s %s\n", tasks(n-ending), f.done)
+		f.printf("%s %s\n", view.Count(n-ending, "task"), f.done)
 	}
 	if ending > 0 && !f.json {
-		f.printf("%s running and asked to end; --wait waits until it has ended\n", tasks(ending))
+		it := "it has"
+		if ending > 1 {
+			it = "they have"
+		}
+		f.printf("%s running and asked to end; --wait waits until %s ended\n", view.Count(ending, "task"), it)
 	}
 	switch {
 	case n == 0 && f.json:
@@ -341,14 +346,6 @@ func (f *orderFlags) infinitive() string { return strings.TrimPrefix(f.done, "to
 type changed struct {
 	Changed int `json:"changed"`
 	Ending  int `json:"asked_to_end,omitempty"` // running tasks among them
-}
-
-// tasks returns a number of tasks in words.
-func tasks(n int) string {
-	if n == 1 {
-		return "1 task"
-	}
-	return fmt.Sprintf("%d tasks", n)
 }
 
 // unchanged returns the likely reasons why tasks have not changed.

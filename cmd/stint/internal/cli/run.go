@@ -16,6 +16,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/progress"
 	"github.com/stintgo/stint/cmd/stint/internal/region"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/shm"
 )
@@ -223,17 +224,11 @@ func (r *runner) summarise(o *run.Outcome, quiet bool) {
 			r.say(o.Err.Error()) // the signal decides the exit status
 		}
 		r.say(fmt.Sprintf("stopped by the signal %v: %s done, %d read and not done%s",
-			o.Signal, countJobs(s.Done()), o.Left, r.hint()))
+			o.Signal, view.Count(s.Done(), "job"), o.Left, r.hint()))
 	} else if o.Err == nil && o.Left > 0 && !quiet {
-		r.say(fmt.Sprintf("stopped by --halt: %s done, %d read and not done%s", countJobs(s.Done()), o.Left, r.hint()))
+		r.say(fmt.Sprintf("stopped by --halt: %s done, %d read and not done%s",
+			view.Count(s.Done(), "job"), o.Left, r.hint()))
 	}
-}
-
-func countJobs(n int64) string {
-	if n == 1 {
-		return "1 job"
-	}
-	return fmt.Sprintf("%d jobs", n)
 }
 
 func (r *runner) hint() string {

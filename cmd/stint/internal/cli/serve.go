@@ -21,6 +21,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/jobcount"
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/isolate"
 )
@@ -275,7 +276,7 @@ func runServe(f *serveFlags, s *streams) error {
 			printTo(s.err, "stint: every process that has the token in %s can run commands as %s at that address\n",
 				filepath.Join(cfg.Dir, serve.TokenName), operator())
 		}
-		printTo(s.err, "stint: %s at once; stop with Ctrl-C\n", commands(cfg.Jobs))
+		printTo(s.err, "stint: %s at once; stop with Ctrl-C\n", view.Count(cfg.Jobs, "command"))
 	}
 	end := newEnding(func(sig os.Signal) {
 		printTo(s.err, "stint: %v: waiting up to %s for what runs; again to stop at once\n", sig, cfg.Grace)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/cmd/stint/internal/view"
 	"github.com/stintgo/stint/queue/relocate"
 )
 
@@ -59,7 +60,12 @@ func newStore(s *streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(s.out, "%d tasks are in %s now; %s is closed\n", moved.Tasks, to.Name, from.Name)
+			are := "are"
+			if moved.Tasks == 1 {
+				are = "is"
+			}
+			_, err = fmt.Fprintf(s.out, "%s %s in %s now; %s is closed\n",
+				view.Count(moved.Tasks, "task"), are, to.Name, from.Name)
 			return err
 		},
 	}

@@ -172,8 +172,8 @@ func (f *uploadFlags) run(args []string) error {
 	printTo(f.err, "stint: %d sent (%s), %d skipped, %d failed%s\n",
 		sum.Sent, upload.Size(sum.Bytes), sum.Skipped, sum.Failed, cancelled)
 	if sum.Left > 0 {
-		printTo(f.err, "stint: %d unfinished: the same command continues them, but for standard input; "+
-			"while it runs, stint cancel --kind stint.upload --server %s ends them\n", sum.Left, f.dir)
+		printTo(f.err, "stint: %d unfinished: the same command continues, but for standard input; "+
+			"while it runs, stint cancel --kind stint.upload --server %s ends what is unfinished\n", sum.Left, f.dir)
 		return &exitError{status: proc.ExitSignal + int(<-ended)} // some are left after a signal alone
 	}
 	if unsent := sum.Failed + sum.Cancelled; unsent > 0 {

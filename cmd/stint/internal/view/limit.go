@@ -235,7 +235,7 @@ func limitValue(value any) string {
 			parts = append(parts, Span(v.Age))
 		}
 		if v.Count > 0 {
-			parts = append(parts, fmt.Sprintf("%d tasks", v.Count))
+			parts = append(parts, Count(v.Count, "task"))
 		}
 		return strings.Join(parts, ", ")
 	default:

@@ -53,7 +53,11 @@ func some(names []string) string {
 // Taken says which processes have the slots of a limit.
 func Taken(name string, u shm.LimitUsage) string {
 	text := fmt.Sprintf("%d of %d slots of %s are taken", u.Running, u.Max, Plain(name))
-	if u.Max == 1 && u.Running == 1 {
+	switch {
+	case u.Running != 1:
+	case u.Max > 1:
+		text = fmt.Sprintf("1 of %d slots of %s is taken", u.Max, Plain(name))
+	default:
 		text = fmt.Sprintf("the one slot of %s is taken", Plain(name))
 	}
 	if holders := slotHolders(u); holders != "" {

@@ -57,7 +57,7 @@ func Show(w io.Writer, t *queue.Task, now time.Time, reveal bool) error {
 		field("crashes", "%s in a row", outOf(t.Crashes, t.MaxCrashes))
 	}
 	if exit, ok := isolate.ExitOf(t); ok && t.Kind == serve.Kind {
-		field("exit status", "%d, %d bytes of output", exit.Code(), exit.Output)
+		field("exit status", "%d, %s of output", exit.Code(), Count(exit.Output, "byte"))
 		optional("", exit.Lost)
 	} else {
 		optional("result", shorten(string(t.Result), workMax))
@@ -80,7 +80,7 @@ func asked(
 		optional("directory", cmd.Dir)
 		optional("environment", strings.Join(variables(&cmd, reveal), " "))
 		if n := len(cmd.Stdin); n > 0 {
-			field("stdin", "%d bytes", n)
+			field("stdin", "%s", Count(n, "byte"))
 		}
 	} else {
 		optional("payload", shorten(string(t.Payload), 10*workMax))

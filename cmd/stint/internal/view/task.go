@@ -173,6 +173,14 @@ func shorten(text string, most int) string {
 	return string(r[:most-1]) + "…"
 }
 
+// Count returns a number of things in words, as in "1 task" and "2 tasks".
+func Count[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Ago returns how long ago something was, or in what time it will be.
 func Ago(d time.Duration) string {
 	switch {

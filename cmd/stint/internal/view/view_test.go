@@ -52,6 +52,10 @@ func TestReason(t *testing.T) {
 			"it has failed 2 times and is tried again in 2.0s, at 2026-11-20 12:00:02.000",
 		},
 		{
+			queue.Reason{Reason: stint.Reason{Code: queue.CodeScheduled}, Until: noon.Add(2 * time.Second), Failures: 1},
+			"it has failed 1 time and is tried again in 2.0s, at 2026-11-20 12:00:02.000",
+		},
+		{
 			queue.Reason{Reason: stint.Reason{Code: stint.Code(queue.HoldDependency)}, What: id.String(), State: queue.Dead},
 			"it waits for task 00000000-0000-0000-0000-000000000001, which is dead",
 		},
@@ -123,6 +127,10 @@ func TestReason(t *testing.T) {
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeCap, Limit: 3, Running: 4}},
 			"its tier may start while fewer than 3 tasks of its queue run, and 4 do",
+		},
+		{
+			queue.Reason{Reason: stint.Reason{Code: stint.CodeCap, Limit: 1, Running: 1}},
+			"its tier may start while fewer than 1 task of its queue run, and 1 does",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: stint.CodeRate, FreeAt: noon}},
@@ -404,7 +412,11 @@ func TestB8_TakenByWhatOutlivedAProcess(t *testing.T) {
 		{shm.ProcessUsage{Process: shm.Process{Outlived: "sh[7]"}, Slots: 1}, "a process that outlived sh[7]"},
 	} {
 		usage := shm.LimitUsage{Max: 4, Running: row.holder.Slots, Holders: []shm.ProcessUsage{row.holder}}
-		if got := view.Taken("io", usage); !strings.HasSuffix(got, "are taken, by "+row.want) {
+		begins := "2 of 4 slots of io are taken, by "
+		if usage.Running == 1 {
+			begins = "1 of 4 slots of io is taken, by "
+		}
+		if got := view.Taken("io", usage); got != begins+row.want {
 			t.Errorf("it says %q, want that %s has them", got, row.want)
 		}
 	}

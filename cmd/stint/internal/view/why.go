@@ -57,8 +57,12 @@ func reason(r *queue.Reason, now time.Time) string {
 	case queue.CodeTotal:
 		return total(r, now)
 	case stint.CodeCap:
-		return fmt.Sprintf("its tier may start while fewer than %d tasks of its queue run%s, and %d do",
-			r.Limit, limitBy(r, now), r.Running)
+		does := "do"
+		if r.Running == 1 {
+			does = "does"
+		}
+		return fmt.Sprintf("its tier may start while fewer than %s of its queue run%s, and %d %s",
+			Count(r.Limit, "task"), limitBy(r, now), r.Running, does)
 	case stint.CodeRate:
 		return fmt.Sprintf("its queue has used up its rate%s, until %s", limitBy(r, now), clock(until(r)))
 	case stint.CodeBehind:
@@ -132,8 +136,8 @@ func queuePaused(r *queue.Reason, now time.Time) string {
 
 func scheduled(r *queue.Reason, now time.Time) string {
 	if r.Failures > 0 {
-		return fmt.Sprintf("it has failed %d times and is tried again in %s, at %s",
-			r.Failures, Span(r.Until.Sub(now)), clock(r.Until))
+		return fmt.Sprintf("it has failed %s and is tried again in %s, at %s",
+			Count(r.Failures, "time"), Span(r.Until.Sub(now)), clock(r.Until))
 	}
 	return fmt.Sprintf("it is not to start before %s, in %s", clock(r.Until), Span(r.Until.Sub(now)))
 }
