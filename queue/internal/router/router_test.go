@@ -315,6 +315,47 @@ func TestC12_BatchOfARefusedCallIsOfNoGroup(t *testing.T) {
 	}
 }
 
+// finds is a store that counts calls of Find.
+type finds struct {
+	queue.Store
+	n *atomic.Int64
+}
+
+func (f finds) Find(ctx context.Context, filter queue.Filter, p queue.Page) ([]queue.Task, error) {
+	f.n.Add(1)
+	return f.Store.Find(ctx, filter, p)
+}
+
+// TestC12_BatchIsSearchedOnce: a process that does not know the batch before a task asks each group once, the
+// group of the task first.
+func TestC12_BatchIsSearchedOnce(t *testing.T) {
+	for name, row := range map[string]struct {
+		exists bool
+		want   [2]int64 // calls of Find by group
+	}{
+		"the group of the task has the batch": {true, [2]int64{1, 0}},
+		"no group has the batch":              {false, [2]int64{1, 1}},
+	} {
+		p := newPair(t)
+		before, after := p.task("news"), p.task("news")
+		before.Batch, after.AfterBatch = p.ids.New(start), p.ids.New(start)
+		if row.exists {
+			after.AfterBatch = before.Batch
+		}
+		if _, err := p.Submit(t.Context(), start, []queue.NewTask{before}); err != nil {
+			t.Fatal(err)
+		}
+		var mail, rest atomic.Int64
+		s := router.New(table(t, "mail=news", "rest"), []queue.Store{finds{p.mail, &mail}, finds{p.rest, &rest}})
+		if _, err := s.Submit(t.Context(), start, []queue.NewTask{after}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := [2]int64{mail.Load(), rest.Load()}; got != row.want {
+			t.Errorf("%s: the groups were asked %v times, want %v", name, got, row.want)
+		}
+	}
+}
+
 // TestC11_GroupsSettings: settings and pauses are those of the group of the queue, and those of
 // all queues hold in each group.
 func TestC11_GroupsSettings(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -57,6 +58,8 @@ func (s *Store) checkBatches(ctx context.Context, g int, tasks []queue.NewTask) 
 		}
 		here[t.Batch] = true
 	}
+	others := slices.DeleteFunc(s.all(), func(other int) bool { return other == g })
+	groups := slices.Insert(others, 0, g) // g is likely to have the batch
 	for i := range tasks {
 		t := &tasks[i]
 		_, known := s.batches.of(t.AfterBatch)
@@ -64,7 +67,7 @@ func (s *Store) checkBatches(ctx context.Context, g int, tasks []queue.NewTask) 
 			continue
 		}
 		// Another process has submitted the batch, or this one long ago.
-		for _, other := range append([]int{g}, s.all()...) {
+		for _, other := range groups {
 			found, err := s.stores[other].Find(ctx, queue.Filter{Batch: t.AfterBatch}, queue.Page{Limit: 1})
 			if err != nil {
 				return err
