@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stintgo/stint/internal/netfault"
 	"github.com/stintgo/stint/internal/seeded"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/pgstore"
@@ -349,6 +351,42 @@ func TestC6_ServerIsAway(t *testing.T) {
 	find(t, s, []queue.ID{late}) // what had been decided was written when the server was back
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestC6_LeasesWhileTheServerHangs: if it is not known whether transactions settle tasks, because the server does
+// not answer, the log names the server, and says what has failed and why.
+func TestC6_LeasesWhileTheServerHangs(t *testing.T) {
+	dsn := sharedServer(t)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := netfault.New(u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = p.Addr()
+	var log bytes.Buffer
+	s := open(t, u.String(), pgstore.Config{
+		Schema: newSchema(), Lease: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	began := time.Now()
+	running(t, s, began)
+	p.Set(netfault.Fault{Stall: true})
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	_, _ = s.Maintain(ctx, began.Add(2*settleLease), 0) // its own error does not matter here
+	p.Set(netfault.Fault{})
+	if err := errors.Join(s.Close(), p.Close()); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{
+		"leases that are over go on", "PostgreSQL at " + u.Host, "fence attempts: the server does not answer in time",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log is %q, want %q in it", log.String(), want)
+		}
 	}
 }
 

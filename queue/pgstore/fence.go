@@ -87,7 +87,7 @@ func (s *Store) resolve(
 	}
 	rows, err := s.db.fences(ctx, keys, wait)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("fence attempts: %w", err)
 	}
 	var fenced, outcomes []string
 	for key, fence := range rows {

@@ -1,10 +1,12 @@
 package pgstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -85,6 +87,8 @@ func explain(err error) error {
 			return fmt.Errorf("the server cannot be reached: start it, or correct the address: %w", err)
 		}
 		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+			return fmt.Errorf("the server does not answer in time: it hangs, or the network is cut: %w", err)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return fmt.Errorf("the connection was closed: the server ends, or is not PostgreSQL: %w", err)
 		case err != nil && strings.Contains(err.Error(), "server refused TLS"): // pgconn has no value for it
