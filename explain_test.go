@@ -275,7 +275,7 @@ func TestWhy_BindingReasonFirst(t *testing.T) {
 		}
 		want = slices.DeleteFunc(want, func(c stint.Code) bool { return c == stint.CodeBehind })
 		if got := codes(s.Waiting()[0].Reasons); !slices.Equal(got, want) {
-			t.Errorf("the first in line waits for %v, want %v", got, want)
+			t.Errorf("the first entry waits for %v, want %v", got, want)
 		}
 		leave()
 	})

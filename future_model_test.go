@@ -76,7 +76,7 @@ type futureModel struct {
 	s       stint.Scheduler
 	limit   int
 	nodes   []*node // the latest ones
-	line    []*node // queued ones, in order
+	queued  []*node // in FIFO order
 	running int
 	ctxs    [3]context.Context
 	cancels [3]context.CancelCauseFunc
@@ -130,7 +130,7 @@ func (m *futureModel) add(parent *node) {
 
 func (m *futureModel) enqueue(n *node) {
 	n.at = atQueued
-	m.line = append(m.line, n)
+	m.queued = append(m.queued, n)
 	m.advance()
 }
 
@@ -147,10 +147,10 @@ func (m *futureModel) follow(n *node) {
 }
 
 func (m *futureModel) advance() {
-	for m.running < m.limit && len(m.line) > 0 {
-		m.line[0].at = atRunning
+	for m.running < m.limit && len(m.queued) > 0 {
+		m.queued[0].at = atRunning
 		m.running++
-		m.line = m.line[1:]
+		m.queued = m.queued[1:]
 	}
 }
 
@@ -159,8 +159,8 @@ func (m *futureModel) settle(n *node, err error) {
 	case atRunning:
 		m.running--
 	case atQueued:
-		i := slices.Index(m.line, n)
-		m.line = slices.Delete(m.line, i, i+1)
+		i := slices.Index(m.queued, n)
+		m.queued = slices.Delete(m.queued, i, i+1)
 	default: // it was pending
 	}
 	n.at, n.err = atOver, err
@@ -265,8 +265,8 @@ func (m *futureModel) step() string {
 
 func (m *futureModel) check() error {
 	synctest.Wait()
-	if st := m.s.Stats(); st.Running != m.running || st.Queued != len(m.line) {
-		return fmt.Errorf("%d running, %d queued; want %d, %d", st.Running, st.Queued, m.running, len(m.line))
+	if st := m.s.Stats(); st.Running != m.running || st.Queued != len(m.queued) {
+		return fmt.Errorf("%d running, %d queued; want %d, %d", st.Running, st.Queued, m.running, len(m.queued))
 	}
 	for _, n := range m.nodes {
 		if err := n.check(); err != nil {

@@ -82,7 +82,7 @@ func TestB6_WhyNamesHolders(t *testing.T) {
 }
 
 // A function that suspends its slot holds none meanwhile, and has it since when it got it first.
-func TestB6_HoldersOfLentSlots(t *testing.T) {
+func TestB6_HoldersOfSuspendedSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{Holders: true})
 		high := s.At(stint.High)

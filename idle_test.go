@@ -96,7 +96,7 @@ func TestB7_WaitIdleEndsWithItsContext(t *testing.T) {
 }
 
 // Functions that have suspended their slot run all the same, in whichever goroutine.
-func TestB7_WaitIdleWaitsForLentSlots(t *testing.T) {
+func TestB7_WaitIdleWaitsForSuspendedSlots(t *testing.T) {
 	for _, f := range nesting {
 		synctest.Test(t, func(t *testing.T) {
 			s := stint.New(1, stint.Config{})

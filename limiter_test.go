@@ -47,7 +47,7 @@ func (l *log) take() string {
 	return names
 }
 
-// queue starts a wait of which the end is noted, and returns once it waits.
+// queue starts a wait whose end is recorded, and returns once it waits.
 func (l *log) queue(ctx context.Context, name string, at stint.Limiter, n int64) {
 	go func() {
 		if err := at.Wait(ctx, n); err != nil {
@@ -534,7 +534,7 @@ func TestB14_Stats(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		want.Rate, want.Tokens, want.Queued, want.QueuedBy = 1000, 10, 0, [stint.Tiers]int{}
-		check() // what a had been given came back
+		check() // the tokens granted to a were returned
 	})
 }
 

@@ -442,7 +442,7 @@ func TestA4_MapInsideAFunction(t *testing.T) {
 
 // A range that waits for nothing does not suspend its slot: it would have to wait
 // for another one.
-func TestA4_MapLendsOnlyWhileItWaits(t *testing.T) {
+func TestA4_MapSuspendsItsSlotOnlyWhileItWaits(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(1, stint.Config{})
 		_, _ = stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {

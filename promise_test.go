@@ -72,7 +72,7 @@ func TestD6_PromiseWaitEndsWithItsContext(t *testing.T) {
 
 // Under a limit of 1, the function that resolves a promise starts on the slot of the one that
 // waits for it.
-func TestA4_PromiseLendsTheSlotOfItsWaiter(t *testing.T) {
+func TestA4_PromiseSuspendsTheSlotOfItsWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})
 		p := stint.NewPromise[int]()

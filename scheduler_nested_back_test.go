@@ -51,7 +51,7 @@ func wantsItsKey(t *testing.T, caps stint.Caps) (s stint.Scheduler, end chan str
 }
 
 // What wants its slot back and waits for its key keeps no slot from others.
-func TestA4_LentSlotThatWaitsForItsKey(t *testing.T) {
+func TestA4_SuspendedSlotThatWaitsForItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := wantsItsKey(t, stint.Caps{})
 		wantReasons(t, s)
@@ -71,7 +71,7 @@ func TestA4_LentSlotThatWaitsForItsKey(t *testing.T) {
 }
 
 // Nor does it stop the turns of the starvation guard.
-func TestB3_GuardWhileALentSlotWaitsForItsKey(t *testing.T) {
+func TestB3_GuardWhileASuspendedSlotWaitsForItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := wantsItsKey(t, stint.Caps{Low: 1})
 		low := stint.Go(t.Context(), s.At(stint.Low), value(1))

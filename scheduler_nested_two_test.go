@@ -130,7 +130,7 @@ func TestA4_NestedAcrossSchedulersNeverDeadlocks(t *testing.T) {
 }
 
 // While a nested function waits, none of its slots is held, nor of its callers'; then all are.
-func TestA4_AllSlotsAreLentAndHeldAgain(t *testing.T) {
+func TestA4_AllSlotsAreSuspendedAndResumed(t *testing.T) {
 	for i := range 3 {
 		for _, way := range waits {
 			t.Run(fmt.Sprintf("%s/%d", way.name, i), func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestA4_SlotsAreTakenBackInTheOrderOfTheCalls(t *testing.T) {
 
 // A wait that is cancelled leaves the function with all its slots, which it waits for if others
 // have them.
-func TestA4_CancelWhileSlotsOfTwoSchedulersAreLent(t *testing.T) {
+func TestA4_CancelWhileSlotsOfTwoSchedulersAreSuspended(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run(fmt.Sprintf("taken=%v", taken), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

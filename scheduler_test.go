@@ -381,9 +381,9 @@ func TestA3_PanicWithoutAnErrorValue(t *testing.T) {
 	}
 }
 
-// A function that ends its goroutine gives its slot back, and the goroutine's
+// A function that ends its goroutine releases its slot, and the goroutine's
 // other work goes on elsewhere.
-func TestA3_GoexitGivesTheSlotBack(t *testing.T) {
+func TestA3_GoexitReleasesTheSlot(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -217,8 +217,8 @@ var phases = []phase{
 // step performs one operation and returns how many steps it counts for.
 func (w *fifoWorld) step(p phase) (steps int) {
 	const most = 12 * chunkLen
-	roll := w.rnd.IntN(100)
-	if roll -= p.put; roll < 0 && len(w.want) < most {
+	drawn := w.rnd.IntN(100)
+	if drawn -= p.put; drawn < 0 && len(w.want) < most {
 		w.put()
 		return 1
 	}
@@ -226,23 +226,23 @@ func (w *fifoWorld) step(p phase) (steps int) {
 		w.put()
 		return 1
 	}
-	if roll -= p.drop; roll < 0 {
+	if drawn -= p.drop; drawn < 0 {
 		w.drop()
 		return 1
 	}
-	if roll -= p.remove; roll < 0 {
+	if drawn -= p.remove; drawn < 0 {
 		w.remove(w.rnd.IntN(len(w.want)))
 		return 1
 	}
-	if roll -= p.removeFirst; roll < 0 {
+	if drawn -= p.removeFirst; drawn < 0 {
 		w.remove(0)
 		return 1
 	}
-	if roll -= p.removeLast; roll < 0 {
+	if drawn -= p.removeLast; drawn < 0 {
 		w.remove(len(w.want) - 1)
 		return 1
 	}
-	if roll -= p.removeChunk; roll < 0 {
+	if drawn -= p.removeChunk; drawn < 0 {
 		return w.removeChunk()
 	}
 	w.look()
