@@ -88,7 +88,7 @@ type Bucket struct {
 	waiters
 	guard    guard
 	supply   supply
-	headDue  int64 // when the first in line will have its tokens
+	headDue  int64 // when the first entry will have its tokens
 	guardDue int64 // when the guard will admit an entry, if nothing happens before
 	keyed    bool  // the bucket of a key, see [Keys]
 }
@@ -196,9 +196,9 @@ func (b *Bucket) Next() (due int64, ok bool) {
 	return min(b.headDue, b.guardDue), b.queued > 0
 }
 
-// First returns what waits for the source: the highest tier, how many tokens the
-// first in line still needs, and how many wait in all tiers. None does as long
-// as the first in line waits for the bucket's own tokens.
+// First returns what waits for the source: the highest tier, how many tokens its
+// first entry still needs, and the number of waiting entries of all tiers. It returns
+// zeros while the first entry waits for the bucket's own tokens.
 func (b *Bucket) First() (t int, n int64, queued int) {
 	if b.occupied == 0 || b.supply.again == 0 {
 		return 0, 0, 0

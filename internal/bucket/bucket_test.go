@@ -283,8 +283,8 @@ func TestB11_LongRunRateHolds(t *testing.T) {
 }
 
 // TestB11_GuardIsNotFooledByGaps: one caller of a higher tier that comes back
-// a microsecond after each grant leaves gaps in which the lower tier is first
-// in line. That is no progress.
+// a microsecond after each grant leaves gaps in which the entry of the lower tier
+// is the first. That is not progress.
 func TestB11_GuardIsNotFooledByGaps(t *testing.T) {
 	b := newBucket(100, 1)
 	b.Take(0, 1)
@@ -321,7 +321,7 @@ func TestB11_GivingUpDoesNotResetTheGuard(t *testing.T) {
 }
 
 // TestLateWakeKeepsTokens: what is earned between the time at which the first
-// in line was due and a late wake is there for it when it comes back, past the
+// entry was due and a late wake is there for it when it comes back, past the
 // capacity, up to 10 ms' worth and for 10 ms.
 func TestLateWakeKeepsTokens(t *testing.T) {
 	const capacity = 10

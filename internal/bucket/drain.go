@@ -56,7 +56,7 @@ func (b *Bucket) age(now int64) {
 }
 
 // passedOver returns the tiers that wait while a higher one goes first: here, and where
-// others share the source, if the first in line waits for that.
+// others share the source, if the first entry waits for the source.
 func (b *Bucket) passedOver() (tiers uint8) {
 	if b.occupied == 0 {
 		return 0

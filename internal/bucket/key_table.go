@@ -75,7 +75,7 @@ func (t *table) take(now int64, known *key, name string, n int64) {
 	fresh := known == nil
 	known = t.remember(now, known, name)
 	known.spent = spent
-	if fresh { // else it has been noted for an earlier time
+	if fresh { // else it has a note for an earlier time
 		t.note(t.fullAt(known))
 	}
 }

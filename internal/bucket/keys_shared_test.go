@@ -32,7 +32,7 @@ type sharing struct {
 	had     map[string][]admission // by key, and "" of all
 	lastOf  map[caller]int         // the last id that was granted, of a key and tier
 	lastOp  string
-	places  map[caller]int64 // since when one of a key and tier is in line for n tokens
+	places  map[caller]int64 // since when a caller waits for the shared bucket
 }
 
 type caller struct {
@@ -293,13 +293,13 @@ func (s *sharing) collect() {
 	for e := s.keys.Granted(s.now); e != nil; e = s.keys.Granted(s.now) {
 		c := s.entries[e]
 		if c == nil {
-			s.t.Fatal("one that gave up was granted")
+			s.t.Fatal("an entry that was removed is granted")
 		}
-		line := caller{key: c.key, tier: c.tier}
-		if s.lastOf[line] > c.id {
-			s.t.Fatalf("%+v granted after number %d", c, s.lastOf[line])
+		fifo := caller{key: c.key, tier: c.tier}
+		if s.lastOf[fifo] > c.id {
+			s.t.Fatalf("%+v granted after number %d", c, s.lastOf[fifo])
 		}
-		s.lastOf[line] = c.id
+		s.lastOf[fifo] = c.id
 		if !s.stay && s.rng.IntN(8) == 0 { // its context has ended in the same moment
 			if c.key == "" {
 				s.shared.Remove(s.now, e)
@@ -331,27 +331,27 @@ func (s *sharing) note(key string, n int64) {
 // shared bucket holds less than its own first waiter needs.
 func (s *sharing) checkWorkConserving() {
 	s.t.Helper()
-	inLine := map[string]bucket.Waiting{}
+	waits := map[string]bucket.Waiting{}
 	for i, w := range s.shared.Waiting(s.now) {
 		if i == 0 && w.AloneAt <= s.now {
-			s.t.Fatalf("the shared bucket holds what its first in line needs: %+v", w)
+			s.t.Fatalf("the shared bucket holds what its first waiter needs: %+v", w)
 		}
 		if w.Key == "" {
 			continue
 		}
-		if other, ok := inLine[w.Key]; ok {
-			s.t.Fatalf("%q is in line twice: %+v, %+v", w.Key, w, other)
+		if other, ok := waits[w.Key]; ok {
+			s.t.Fatalf("%q waits twice: %+v, %+v", w.Key, w, other)
 		}
-		inLine[w.Key] = w
+		waits[w.Key] = w
 	}
 	all := 0
-	for _, line := range s.keys.Queues(s.now) {
-		first := line.Waiting[0]
-		w, ok := inLine[line.Key]
-		if has := line.Holds >= first.Need; has != ok || ok && (w.Tier != first.Tier || w.Asked != first.Asked) {
-			s.t.Fatalf("%q holds %d tokens, first in line %+v; at the shared bucket %t, %+v", line.Key, line.Holds, first, ok, w)
+	for _, q := range s.keys.Queues(s.now) {
+		first := q.Waiting[0]
+		w, ok := waits[q.Key]
+		if has := q.Holds >= first.Need; has != ok || ok && (w.Tier != first.Tier || w.Asked != first.Asked) {
+			s.t.Fatalf("%q holds %d tokens, its first waiter is %+v; at the shared bucket %t, %+v", q.Key, q.Holds, first, ok, w)
 		}
-		all += len(line.Waiting)
+		all += len(q.Waiting)
 	}
 	for tier := range bucket.Tiers {
 		all -= s.keys.Waiting(tier)
@@ -378,13 +378,13 @@ func (s *sharing) checkPlacesAreKept() {
 			continue
 		}
 		if twice[w.Key]++; twice[w.Key] > 2 {
-			s.t.Fatalf("%q is in line three times", w.Key)
+			s.t.Fatalf("%q waits three times", w.Key)
 		}
 		place := caller{key: w.Key, tier: w.Tier, n: w.Asked}
 		places[place] = w.Since
 		highest[w.Key] = max(highest[w.Key], w.Tier)
 		if was, ok := s.places[place]; ok && was != w.Since && w.Tier < highest[w.Key] && s.lastOp == "push" {
-			s.t.Fatalf("%+v in line since %d has lost its place at %d", place, was, w.Since)
+			s.t.Fatalf("%+v that waits since %d has lost its place at %d", place, was, w.Since)
 		}
 	}
 	s.places = places

@@ -278,7 +278,7 @@ func (m *model) remove(id int) {
 	m.refund(e.asked - e.need)
 }
 
-// refund gives tokens back, up to a full bucket.
+// refund returns tokens to the bucket, until it is full.
 func (m *model) refund(n int64) {
 	holds := m.earned(m.now) - m.spent
 	room := max(m.capacity-holds, 0)
