@@ -44,7 +44,7 @@ type claimer struct {
 // returns the started tasks, and a signal makes the workers claim again.
 func (g *claimer) claim(c queue.Claim) (got granted, err error) {
 	g.workerSet.see(c.Worker, c.Queue, c.Kinds)
-	g.total.lapse()
+	g.total.expire()
 	q := g.queues.byName[c.Queue]
 	if q == nil {
 		return got, nil

@@ -40,7 +40,7 @@ type maintainer struct {
 // If more is set there may be more changes to make now, and at is now.
 func (n *maintainer) maintain(limit int) (at int64, left int, more bool) {
 	n.keyRates.unblock()
-	n.total.lapse()
+	n.total.expire()
 	for n.mayChange(limit) && n.journal.Failed() == nil && n.taskDue() {
 		limit--
 	}
@@ -64,8 +64,8 @@ func (n *maintainer) maintain(limit int) (at int64, left int, more bool) {
 		if e, ok := n.keyRates.byTime.first(); ok {
 			at = earliest(at, e.rank)
 		}
-		if lapses := n.total.lapse(); lapses > 0 {
-			at = earliest(at, lapses)
+		if next := n.total.expire(); next > 0 {
+			at = earliest(at, next)
 		}
 		n.removeUnused()
 	}
@@ -82,7 +82,7 @@ func (n *maintainer) taskDue() bool {
 	for _, of := range []struct {
 		heap *heap[*task]
 		do   func(*task)
-	}{{&n.states.due, n.dueNow}, {&n.states.leases, n.lapse}, {&n.states.deadlines, n.transitions.expire}} {
+	}{{&n.states.due, n.dueNow}, {&n.states.leases, n.endLease}, {&n.states.deadlines, n.transitions.expire}} {
 		if e, ok := of.heap.first(); ok && (e.rank < at || e.rank == at && due == nil) {
 			at, do, due = e.rank, of.do, e.of
 		}
@@ -160,9 +160,9 @@ func (n *maintainer) forgetExpired(t *task, w cause) (done bool) {
 	return true
 }
 
-// lapse ends the lease of a task whose time is over. A transaction may have settled the
-// attempt if there is no fence: then it looks again later.
-func (n *maintainer) lapse(t *task) {
+// endLease ends the lease of a task whose time is over. A transaction may have settled the
+// attempt if there is no fence: then endLease looks again later.
+func (n *maintainer) endLease(t *task) {
 	if n.cfg.Fence && t.lease.remote && !t.lease.fenced {
 		n.states.extend(t, fencePause)
 		return

@@ -14,7 +14,7 @@ import (
 // of that queue get a signal. Other queues can only use free slots that are not
 // reserved. So before a queue that joins now gets its slot, each queue ahead of it
 // starts at most one task from its place in the list, whatever is submitted meanwhile.
-// A reservation lapses after reservedFor, or when the queue has no task to start: a
+// A reservation expires after reservedFor, or when the queue has no task to start: a
 // queue without workers holds a slot no longer than that, and joins again only with its
 // next claim.
 //
@@ -24,7 +24,7 @@ type total struct {
 	limit    int // 0: no limit
 	running  int
 	waiting  list.List // of *queueState: queues that were refused, in that order
-	reserved list.List // of *queueState: queues with a reserved slot, the first to lapse first
+	reserved list.List // of *queueState: queues with a reserved slot, the first to expire first
 }
 
 // reservedFor is how long a slot is reserved: long enough for a signal to reach a
@@ -35,7 +35,7 @@ const reservedFor = time.Second
 type place struct {
 	in    *list.List
 	at    *list.Element
-	until int64 // when the reservation lapses
+	until int64 // when the reservation expires
 }
 
 // free returns how many slots are free, reserved ones included.
@@ -61,7 +61,7 @@ func (t *total) leave(q *queueState) {
 }
 
 // refuse appends a queue that may not start a task to the waiting list. If free slots are
-// reserved, it returns when the first reservation lapses; otherwise it returns zero, and
+// reserved, it returns when the first reservation expires; otherwise it returns zero, and
 // the queue gets a signal when a slot is reserved for it.
 func (t *total) refuse(q *queueState) (at time.Time) {
 	if q.place.in == nil {
@@ -87,9 +87,9 @@ func (t *total) offer() {
 	}
 }
 
-// lapse ends reservations that have lapsed, and returns when the next one does, 0 if
+// expire ends reservations that have expired, and returns when the next one expires, 0 if
 // there is none.
-func (t *total) lapse() (next int64) {
+func (t *total) expire() (next int64) {
 	for first := t.reserved.Front(); first != nil; first = t.reserved.Front() {
 		q := first.Value.(*queueState)
 		if q.place.until > t.clock.now {
