@@ -81,7 +81,7 @@ func (a *Attempt) Sync(ctx context.Context) error {
 	a.mu.Lock()
 	saved := a.saved
 	a.mu.Unlock()
-	for beat := a.heartbeatNow; ; beat = nil {
+	for request := a.heartbeatNow; ; request = nil {
 		more, err := a.unstored(saved)
 		switch {
 		case err != nil:
@@ -89,8 +89,8 @@ func (a *Attempt) Sync(ctx context.Context) error {
 		case more == nil:
 			return nil
 		}
-		if beat != nil { // once: heartbeats that the store cannot take are repeated anyway
-			beat()
+		if request != nil { // once: heartbeats that the store cannot take are repeated anyway
+			request()
 		}
 		select {
 		case <-more:

@@ -34,7 +34,7 @@ func TestB8_SemOfStoppedOpener(t *testing.T) {
 	}
 }
 
-// Programs that would give the slot back at once are refused, also where others turn
+// Programs that would release the slot at once are refused, also where others turn
 // into them, with what holds the slot for them. What only mentions them runs.
 func TestB8_SemRefusesClosers(t *testing.T) {
 	path := slotsFile(t)

@@ -72,7 +72,7 @@ func TestC2_FloodOfIdleClients(t *testing.T) {
 	s.stop()
 }
 
-// A server without descriptors gives tasks back, keeps its store, and goes on when it
+// A server without descriptors releases its tasks, keeps its store, and goes on when it
 // has some again.
 func TestC2_ServerWithoutDescriptors(t *testing.T) {
 	s := &served{t: t, dir: t.TempDir()}

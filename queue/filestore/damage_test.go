@@ -80,7 +80,7 @@ func TestC6_LostTail(t *testing.T) {
 				t.Fatal(err)
 			}
 			notOpened(t, dir, "batches are missing")
-			notOpened(t, dir, "batches are missing") // looking at it does not mend it
+			notOpened(t, dir, "batches are missing") // an attempt to open it does not repair it
 			if err := os.Remove(filepath.Join(dir, filestore.TailFile)); err != nil {
 				t.Fatal(err)
 			}

@@ -154,16 +154,16 @@ func TestC6_CallsInPartsOfBytes(t *testing.T) {
 	for i := range items {
 		outcomes[i].Kind, outcomes[i].Result, heartbeats[i].Checkpoint = queue.OutcomeSuccess, large, large
 	}
-	settle, beat := &counting{T: t}, &counting{T: t}
+	settle, heartbeat := &counting{T: t}, &counting{T: t}
 	s := open(t, "http://127.0.0.1:1", httpstore.Config{Transport: settle})
 	answers, err := s.Settle(t.Context(), time.Now(), outcomes)
 	if err != nil || len(answers) != items || settle.items != items || settle.calls != 3 {
 		t.Errorf("%d outcomes have %d answers in %d calls, %v", settle.items, len(answers), settle.calls, err)
 	}
-	s = open(t, "http://127.0.0.1:1", httpstore.Config{Transport: beat})
+	s = open(t, "http://127.0.0.1:1", httpstore.Config{Transport: heartbeat})
 	got, err := s.Heartbeat(t.Context(), time.Now(), queue.Worker{}, heartbeats)
-	if err != nil || len(got) != items || beat.items != items || beat.calls != 3 {
-		t.Errorf("%d heartbeats have %d answers in %d calls, %v", beat.items, len(got), beat.calls, err)
+	if err != nil || len(got) != items || heartbeat.items != items || heartbeat.calls != 3 {
+		t.Errorf("%d heartbeats have %d answers in %d calls, %v", heartbeat.items, len(got), heartbeat.calls, err)
 	}
 }
 

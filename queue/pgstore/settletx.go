@@ -73,7 +73,7 @@ type settling struct {
 	query func(into []any, statement string, args ...any) error // into is for the columns of one row
 }
 
-// settle is SettleTx. Undoing the savepoint gives the locks back if the lease was lost, so that
+// settle is SettleTx. Undoing the savepoint releases the locks if the lease was lost, so that
 // the store need not wait for the end of the transaction.
 func settle(ctx context.Context, cfg Config, o queue.Outcome, tx settling) error {
 	if err := cfg.validate(); err != nil {

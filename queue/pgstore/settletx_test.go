@@ -397,7 +397,7 @@ func TestC11_SettleTxAndTheReturn(t *testing.T) {
 }
 
 // TestModel_SettleTx: handlers settle tasks in transactions that also write a row of their own;
-// connections break, leases lapse, leaders are killed, in a random order. Each task
+// connections break, leases expire, leaders are killed, in a random order. Each task
 // has succeeded once, and its row is that of the attempt that has succeeded.
 func TestModel_SettleTx(t *testing.T) {
 	dsn, cfg, rnd := sharedServer(t), pgstore.Config{Schema: newSchema(), Lease: time.Minute}, seeded.Rand(t)

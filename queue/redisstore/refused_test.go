@@ -63,7 +63,7 @@ func TestC11_RefusedServers(t *testing.T) {
 		{"rows without a leader", url, "headless", queue.ErrUnavailable, "the server has lost some"},
 		{"no password", server.url(), "", queue.ErrUnavailable, "requires a password: add it"},
 		{"a wrong password", "redis://:secret1@" + server.addr, "", queue.ErrUnavailable, "refuses the user or the password"},
-		{"a user who only reads", "redis://reader:secret@" + server.addr, "", queue.ErrUnavailable, "ACL SETUSER"},
+		{"a user without write commands", "redis://reader:secret@" + server.addr, "", queue.ErrUnavailable, "ACL SETUSER"},
 		{"a missing database", url + "/99", "", queue.ErrUnavailable, "no such database"},
 		{"a read-only replica", replica.url(), "", queue.ErrUnavailable, "read-only replica: name its primary"},
 		{"another program", "redis://:secret@" + closing(t), "", queue.ErrUnavailable, "is not Redis"},

@@ -237,7 +237,7 @@ func (c *trial) fails(t queue.Task, o queue.Outcome) {
 	c.ok("settle a failure", c.settle(t, o))
 }
 
-// releases gives t back without an outcome.
+// releases releases t: the task returns to its queue.
 func (c *trial) releases(t queue.Task) {
 	c.Helper()
 	c.ok("release", c.settle(t, queue.Outcome{Kind: queue.OutcomeRelease}))

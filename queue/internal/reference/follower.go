@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// follower judges the choices that another store makes where the contract leaves one, as
+// follower checks the choices of another store where the contract allows several, as
 // between keys.
 type follower struct {
 	order  *order

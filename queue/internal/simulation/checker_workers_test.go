@@ -35,7 +35,7 @@ func (ch *checker) began(ctx context.Context, n *node, t *queue.Task) {
 		ch.broken(ch.lives[t.ID], "%s works on it without a lease", n.name)
 		return
 	case a.returned:
-		ch.broken(ch.lives[t.ID], "%s works on it, and has given it back", n.name)
+		ch.broken(ch.lives[t.ID], "%s works on it, and has released it", n.name)
 	case a.began:
 		ch.broken(ch.lives[t.ID], "%s works on it twice with one lease", n.name)
 	}

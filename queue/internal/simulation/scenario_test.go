@@ -81,15 +81,14 @@ func (sc *scenario) happen() {
 		return
 	}
 	sc.next = sc.w.now().Add(upTo(sc.rng, pause))
-	plot := sc.draw()
-	plot()
+	sc.draw()()
 }
 
 // draw draws an event.
 func (sc *scenario) draw() func() {
 	all := []struct {
 		weight int
-		plot   func()
+		do     func()
 	}{
 		{16, sc.submit},
 		{8, sc.command},
@@ -119,7 +118,7 @@ func (sc *scenario) draw() func() {
 	at := sc.rng.IntN(total)
 	for _, a := range all {
 		if at -= a.weight; at < 0 {
-			return a.plot
+			return a.do
 		}
 	}
 	return nil

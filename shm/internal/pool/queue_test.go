@@ -124,14 +124,14 @@ func TestB13_EvictOnlyWhatLooksStopped(t *testing.T) {
 // calls, or has not called Heartbeat for more than stillMax, and not before.
 func TestB13_EvictCountsPeriods(t *testing.T) {
 	for name, c := range map[string]struct {
-		holds int64
-		beats bool
-		after int // calls of Evict
+		holds      int64
+		heartbeats bool
+		after      int // calls of Evict
 	}{
-		"does not take":             {holds: 3, beats: true, after: periodsMax + 1},
+		"does not take":             {holds: 3, heartbeats: true, after: periodsMax + 1},
 		"neither takes nor runs":    {holds: 3, after: periodsMax + 1},
 		"needs more, does not run":  {holds: 2, after: stillMax + 1},
-		"needs more, runs at times": {holds: 2, beats: true},
+		"needs more, runs at times": {holds: 2, heartbeats: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, all := bucketOf(2)
@@ -139,7 +139,7 @@ func TestB13_EvictCountsPeriods(t *testing.T) {
 			all[1].BucketHandle(0).Enqueue(Want{Tier: 3, Ticket: 7, Count: 1}, 1)
 			after := 0
 			for n := 1; n <= 2*stillMax && after == 0; n++ {
-				if c.beats && n%stillMax == 0 {
+				if c.heartbeats && n%stillMax == 0 {
 					all[0].BucketHandle(0).Heartbeat()
 				}
 				all[1].BucketHandle(0).Evict(c.holds)
