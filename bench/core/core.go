@@ -41,7 +41,7 @@ func cancellable(st *measure.Stage) context.Context {
 	return ctx
 }
 
-// scheduler has all seven tiers with a cap each: its speed is to be judged
+// scheduler has all seven tiers with a cap each: its speed is measured
 // with the policy switched on.
 func scheduler(st *measure.Stage, limit int) stint.Scheduler {
 	share := func(percent int) int { return max(1, limit*percent/100) }

@@ -31,14 +31,14 @@ const (
 // hosted are the rows about tasks on a database server, beside the queues that are made
 // for it.
 func (s *Systems) hosted() []measure.Case {
-	const asks, works, starts = "submit, 64 callers that wait for each answer",
+	const submits, lives, starts = "submit, 64 callers that wait for each answer",
 		"submit, claim, run, settle: 64 callers, 64 workers", "from submit to start, one task every 5 ms"
 	rates := []measure.Reading{{Name: rate, Unit: "/s"}}
 	times := []measure.Reading{{Name: "p50", Unit: "ns"}, {Name: "p99", Unit: "ns"}}
 	all := func(k keeper, n int) error { return submitAll(k, n, callers) }
 	return []measure.Case{
 		{
-			Name: "PostgreSQL: " + asks, Ours: oursPostgres, Readings: rates,
+			Name: "PostgreSQL: " + submits, Ours: oursPostgres, Readings: rates,
 			Goals: []string{"rate ≥ 45000 /s"},
 			Subjects: []measure.Subject{
 				{Name: oursPostgres, Probe: s.submitting(40_000, openPostgres, all)},
@@ -54,7 +54,7 @@ func (s *Systems) hosted() []measure.Case {
 			},
 		},
 		{
-			Name: "PostgreSQL: " + works, Ours: oursPostgres, Readings: rates,
+			Name: "PostgreSQL: " + lives, Ours: oursPostgres, Readings: rates,
 			Goals: []string{"rate ≥ 25000 /s", "rate ≥ 8× " + riverTuned},
 			Subjects: []measure.Subject{
 				{Name: oursPostgres, Probe: s.working(30_000, openPostgres, all)},
@@ -85,11 +85,11 @@ func (s *Systems) hosted() []measure.Case {
 				{Name: limitsOff, Probe: s.working(40_000, keyed(openPostgres, queue.Settings{}), submitBatches)},
 			},
 		},
-		s.groups("PostgreSQL: two queues, "+works, all),
-		s.redis(asks, rates, "rate ≥ 45000 /s", "", func(n int, open opener) measure.Subject {
+		s.groups("PostgreSQL: two queues, "+lives, all),
+		s.redis(submits, rates, "rate ≥ 45000 /s", "", func(n int, open opener) measure.Subject {
 			return measure.Subject{Probe: s.submitting(n, open, all)}
 		}),
-		s.redis(works, rates, "rate ≥ 28000 /s", "rate ≥ 10× "+asynqAlways, func(n int, open opener) measure.Subject {
+		s.redis(lives, rates, "rate ≥ 28000 /s", "rate ≥ 10× "+asynqAlways, func(n int, open opener) measure.Subject {
 			return measure.Subject{Probe: s.working(n, open, all)}
 		}),
 		s.redis(starts, times, "p50 ≤ 1 ms", "", func(_ int, open opener) measure.Subject {

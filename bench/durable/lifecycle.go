@@ -59,8 +59,8 @@ func (s *Systems) working(n int, open opener, submit func(keeper, int) error,
 		if err != nil {
 			return nil, err
 		}
-		works, seen := k.(system), newTally()
-		if err := works.work(func(int64) { seen.one() }); err != nil {
+		sys, seen := k.(system), newTally()
+		if err := sys.work(func(int64) { seen.one() }); err != nil {
 			return nil, err
 		}
 		run := func(n int) error {
@@ -77,7 +77,7 @@ func (s *Systems) working(n int, open opener, submit func(keeper, int) error,
 		if err := run(n); err != nil {
 			return nil, err
 		}
-		if err := works.settled(); err != nil {
+		if err := sys.settled(); err != nil {
 			return nil, err
 		}
 		took := measure.Since(start)

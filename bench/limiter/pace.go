@@ -10,7 +10,7 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// What a pace is judged by.
+// The readings of a pace, which have goals.
 const (
 	rateError = "error of the rate"
 	slowest   = "slowest half second"
@@ -41,8 +41,8 @@ func (p *pace) add(n int) {
 	p.counts[min(w, len(p.counts)-1)].Add(int64(n))
 }
 
-// run lets workers go until the last window has closed, and judges the pace
-// against perSecond. A worker ends when its context does.
+// run lets workers go until the last window has closed, and compares the pace
+// with perSecond. A worker ends when its context does.
 func (p *pace) run(workers int, perSecond float64, work func(ctx context.Context)) measure.Values {
 	p.start = measure.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), (1+windows)*p.window)

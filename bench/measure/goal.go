@@ -83,7 +83,7 @@ func cutUnit(number string) (rest string, scale float64) {
 // MetBy reports whether a value meets the goal. Allocations are counted for
 // the whole process and divided by the operations, so a goroutine that the
 // runtime starts meanwhile, or the queue around a million entries, shows up as
-// a small fraction. They are judged to a tenth, and bytes as whole ones.
+// a small fraction. They are rounded to a tenth, and bytes to whole ones.
 func (g Goal) MetBy(value float64) bool {
 	switch {
 	case g.Against != "":

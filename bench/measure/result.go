@@ -25,9 +25,9 @@ func (r Result) Ratio(subject, against, reading string) float64 {
 	return MedianRatio(r.series(subject, reading), r.series(against, reading))
 }
 
-// Judge compares the result with a goal: the value that the goal is about (a
+// Compare compares the result with a goal: the value that the goal is about (a
 // ratio if it names another subject), and whether the goal is met.
-func (r Result) Judge(g Goal) (value float64, met bool) {
+func (r Result) Compare(g Goal) (value float64, met bool) {
 	if g.Against != "" {
 		value = r.Ratio(r.Case.Ours, g.Against, g.Reading)
 	} else {

@@ -53,7 +53,7 @@ func TestRatioComparesTheSameRound(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCompare(t *testing.T) {
 	r := measure.Result{
 		Case: measure.Case{
 			Ours:     "ours",
@@ -76,8 +76,8 @@ func TestJudge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if value, met := r.Judge(g); value != tt.value || met != tt.met {
-			t.Errorf("Judge(%q) = %v, %v, want %v, %v", tt.goal, value, met, tt.value, tt.met)
+		if value, met := r.Compare(g); value != tt.value || met != tt.met {
+			t.Errorf("Compare(%q) = %v, %v, want %v, %v", tt.goal, value, met, tt.value, tt.met)
 		}
 	}
 }

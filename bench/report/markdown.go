@@ -46,7 +46,7 @@ func (r Report) preface(b *strings.Builder) {
 		b.WriteString("\nMissed:\n\n")
 	}
 	for _, row := range missed {
-		fmt.Fprintf(b, "- %s, %s: %s %s (goal %s)\n", row.Case, row.Subject, row.Reading, judgedFigure(row), row.Goal)
+		fmt.Fprintf(b, "- %s, %s: %s %s (goal %s)\n", row.Case, row.Subject, row.Reading, goalFigure(row), row.Goal)
 	}
 	b.WriteString("\nPeers: ")
 	var peers []string
@@ -80,8 +80,8 @@ func (r Report) tally() (met int, missed []Row) {
 	return met, missed
 }
 
-// judgedFigure is the number that the goal of a row is about.
-func judgedFigure(row Row) string {
+// goalFigure is the number that the goal of a row is about.
+func goalFigure(row Row) string {
 	if row.Ratio != nil {
 		return number(row.Ratio) + "×"
 	}

@@ -62,7 +62,7 @@ func RowsOf(suite string, r measure.Result, seen measure.Trips) ([]Row, error) {
 	for _, g := range goals {
 		if isLoop(r.Case) && g.Reading != measure.Time {
 			row := figure(suite, r, r.Case.Ours, measure.Reading{Name: g.Reading, Unit: r.Case.Unit(g.Reading)})
-			rows = append(rows, judged(row, r, g))
+			rows = append(rows, compared(row, r, g))
 		}
 	}
 	return rows, nil
@@ -125,7 +125,7 @@ func withGoals(row Row, r measure.Result, goals []measure.Goal) []Row {
 			about = r.Case.Ours
 		}
 		if g.Reading == row.Reading && about == row.Subject {
-			rows = append(rows, judged(row, r, g))
+			rows = append(rows, compared(row, r, g))
 		}
 	}
 	if rows == nil {
@@ -134,8 +134,8 @@ func withGoals(row Row, r measure.Result, goals []measure.Goal) []Row {
 	return rows
 }
 
-func judged(row Row, r measure.Result, g measure.Goal) Row {
-	_, met := r.Judge(g)
+func compared(row Row, r measure.Result, g measure.Goal) Row {
+	_, met := r.Compare(g)
 	row.Goal, row.Met = g.Condition(), &met
 	return row
 }

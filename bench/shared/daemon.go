@@ -11,8 +11,8 @@ import (
 
 // daemon gives out tokens over a Unix socket, to the highest tier that waits and
 // in the order of arrival. A client sends a tier, from 0, to get a token, is sent
-// a byte when it has one, and sends 255 to give it back. The token of a client
-// whose connection ends comes back as well.
+// a byte when it has one, and sends 255 to release it. A client whose connection ends
+// releases its token too.
 type daemon struct {
 	mu    sync.Mutex
 	free  int
