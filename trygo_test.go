@@ -220,7 +220,7 @@ func TestD7_TryGoOfAGroupThatHasFailed(t *testing.T) {
 			t.Errorf("TryGo after Wait panics with %q", text)
 		}
 
-		// A TryGo that is refused is no failure.
+		// A refused TryGo is not a failure.
 		ctx, cancel := context.WithCancel(t.Context())
 		g = stint.NewGroup(ctx, s)
 		cancel()

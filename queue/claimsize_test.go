@@ -89,7 +89,7 @@ func (s *sudden) all(but ...queue.ID) {
 	}
 }
 
-// What was claimed ahead and cannot start soon is released, which is no failure,
+// A task that was claimed ahead and cannot start soon is released without a failure,
 // and keeps its place.
 func TestC1_ClaimedAheadIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"github.com/stintgo/stint/queue/memstore"
 )
 
-// A name of a worker that no store would take, or that is no text to show to people, is refused
-// by New.
+// A name of a worker that no store would take, or that cannot be printed, is refused by New.
 func TestC1_NamesOfWorkers(t *testing.T) {
 	store := memstore.New(memstore.Config{})
 	defer store.Close()

@@ -107,8 +107,8 @@ func standstill(rnd *rand.Rand) time.Duration {
 	return time.Duration(rnd.Int64N(int64(most[rnd.IntN(len(most))])))
 }
 
-// A cursor that lies very far back, or that is no tick of the expression as this
-// process reads it, costs no time and makes no loop.
+// A cursor that lies very far back, or that is not a tick of the expression as this
+// process reads it, costs no time and starts no loop.
 func TestC8_CursorsFarAway(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
 	for _, first := range []time.Time{time.Unix(0, 0), time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), now.Add(-1)} {

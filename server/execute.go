@@ -73,8 +73,8 @@ func asPart(r *http.Request, out any, err error) error {
 }
 
 // arrive returns how far the server's clock is ahead of the client's when a call arrives, before
-// its body, which may take long: that time is no difference of the clocks. The answer states
-// the arrival by the client's clock.
+// its body, which may take long: that time is not counted as a difference of the clocks. The
+// answer states the arrival by the client's clock.
 func (x *executor) arrive(w http.ResponseWriter, r *http.Request) (ahead time.Duration) {
 	now := clock.NowIn(r.Context(), x.now)
 	ahead = aheadOf(r, now)

@@ -88,7 +88,7 @@ func (b *takesTime) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// The time that the body of a call takes is no difference of the clocks.
+// The time that the body of a call takes is not counted as a difference of the clocks.
 func TestC8_SlowBodyMovesNoTimes(t *testing.T) {
 	now := time.Now()
 	store := memstore.New(memstore.Config{})

@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/transfer"
 )
 
-// Names that are no patterns stand for nothing else, also if what escapes them is a name.
+// Names that are not patterns stand for themselves only, also if their escaped form is a name.
 func TestE2_FilesNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"a*", `a\*`, "ab", "d/e"} {

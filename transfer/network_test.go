@@ -309,7 +309,7 @@ func TestE5_HighTierBesideLowOnes(t *testing.T) {
 	t.Logf("alone %s, beside ten of a low tier %s", alone, beside)
 }
 
-// A server may be busy for any time: answers that say so, and when to try again, are no failures.
+// A server may be busy for any time: answers that say so, and when to try again, do not count as failures.
 func TestE5_BusyServer(t *testing.T) {
 	const busy = time.Hour
 	synctest.Test(t, func(t *testing.T) {

@@ -228,7 +228,7 @@ func redacted(text string) string {
 // + 1; uploads of [Input] have one attempt. A worker that runs the queue sends the
 // files, in this process or another; see [Handle].
 //
-// Files are checked when they are added: a file that is missing, or that is no regular file,
+// Files are checked when they are added: a file that is missing, or that is not a regular file,
 // is an error, and then no upload is added. More than [queue.MaxSubmit] uploads are submitted
 // in parts: if a part fails, Add returns the receipts of the parts before it and the error.
 //

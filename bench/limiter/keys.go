@@ -20,7 +20,7 @@ const (
 const lockedMap = "map of " + xtime + ", mutex"
 
 // keyed is a limit for each tenant: a try of one key after the other. What users of x/time/rate
-// write is a map of limiters; it keeps every key for ever, which here is no cost.
+// write is a map of limiters; it keeps every key forever, which costs nothing in this case.
 func keyed(keys int) measure.Case {
 	return measure.Case{
 		Name:  fmt.Sprintf("try of %d keys in turn", keys),

@@ -101,7 +101,7 @@ func (p *Programs) startUp() measure.Case {
 	}
 }
 
-// repeated times one start among many. It is no loop, because the allocations
+// repeated times one start among many. It is not a loop, because the allocations
 // of a loop would be those of this process, which starts the others.
 func repeated(work func() error) func(*measure.Stage) (measure.Values, error) {
 	return func(st *measure.Stage) (measure.Values, error) {

@@ -286,8 +286,8 @@ func (s *served) endTwice(ev *lines, id string) {
 	s.stop()
 }
 
-// A directory belongs to one server, and the message says what to do. Nor is
-// anything overwritten that is no socket.
+// A directory belongs to one server, and the message says what to do. A file
+// that is not a socket is not overwritten.
 func TestC6_ServeAlone(t *testing.T) {
 	s := serve(t)
 	r := s.hasty("serve")

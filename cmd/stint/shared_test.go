@@ -193,7 +193,7 @@ func TestB8_RunSharedProgress(t *testing.T) {
 	}
 }
 
-// An = in the path of a file is no number of slots, where a number follows or the =
+// An = in the path of a file does not begin a number of slots if a number follows or the =
 // is in a directory's name.
 func TestB8_RunSharedPathWithEquals(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a=b")

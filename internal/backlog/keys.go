@@ -23,7 +23,7 @@ type Keys[T any] struct {
 }
 
 // Admit counts an arrival that [Backlog.Admits] let through, so that its key is charged.
-// It is no turn: an arrival for which no entry waits takes no entry's place.
+// It does not count as a turn: where no entry waits, the arrival takes the place of none.
 func (s *Keys[T]) Admit(name string) {
 	if name == "" {
 		return

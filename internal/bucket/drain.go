@@ -30,7 +30,7 @@ func (b *Bucket) advance(now int64) {
 		case b.draw(now, top, false):
 			b.grant(top)
 			continue
-		default: // the head waits for the source, and its own tokens are no progress
+		default: // the head waits for the source, and its own tokens do not count as progress
 			b.overflow(top, excess, need)
 		}
 		if earned < b.spent || !b.admitOverdue(now) {

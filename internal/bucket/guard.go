@@ -4,8 +4,8 @@ import "math/bits"
 
 // guard keeps a tier from starving. It counts for how long each tier has been passed over:
 // for how many nanoseconds higher tiers have waited, and so taken all tokens, since the tier
-// last got any. Being the head of the queue for a moment is no progress, and neither is
-// giving up. A tier that has been passed over for [GuardAfter] is overdue: the bucket admits
+// last got any. To be the head of the queue for a moment does not count as progress, nor does
+// a removal. A tier that has been passed over for [GuardAfter] is overdue: the bucket admits
 // it into debt. The caller says which tiers are passed over, as a set of bits, and since
 // when; time in which a debt was repaid does not count, for then no tier gets any.
 type guard struct {

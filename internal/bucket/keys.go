@@ -49,7 +49,7 @@ func keyCurve(rate float64, capacity int64) *curve {
 	return l
 }
 
-// Set changes the rate and the capacity of each key; a rate of 0 is no limit. The number of
+// Set changes the rate and the capacity of each key; a rate of 0 means no limit. The number of
 // tokens in a key's bucket stays the same, but those beyond a smaller capacity are lost. A
 // key that is full and for which no entry waits is full at the new capacity.
 func (k *Keys) Set(now int64, rate float64, capacity int64) {

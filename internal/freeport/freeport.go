@@ -23,7 +23,7 @@ const (
 func Address() (string, error) {
 	var errs []error
 	for range tries {
-		address := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)) //nolint:gosec // it is no secret
+		address := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)) //nolint:gosec // the port is not secret
 		l, err := net.Listen("tcp", address)                           //nolint:noctx // it does not wait
 		if err == nil {
 			return address, l.Close()

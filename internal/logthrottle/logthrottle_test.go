@@ -44,7 +44,7 @@ level=ERROR msg="claim tasks" error="no room" tasks=180 repeated=59
 	})
 }
 
-// What differs in more than numbers is logged, and so is what is no warning.
+// A record that differs in more than numbers is logged, and so is one below the level of warnings.
 func TestC6_DifferentErrorsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, text := newLogger()

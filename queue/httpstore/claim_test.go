@@ -60,9 +60,9 @@ func work(most int) queue.Claim {
 	return queue.Claim{Worker: "w", Kinds: []string{"work"}, Max: most, Lease: time.Minute}
 }
 
-// TestC6_ClaimsWithoutAnAnswer: what a claim has taken whose answer was lost for
-// longer than anybody waits is what the worker's next claim gets, or the store has
-// it back. It is no crash, be the next claim for more, for less, or late.
+// TestC6_ClaimsWithoutAnAnswer: the tasks of a claim whose answer was lost for
+// longer than the client waits are returned to the worker's next claim, or released.
+// No crash is counted, whether the next claim is for more, for fewer, or late.
 func TestC6_ClaimsWithoutAnAnswer(t *testing.T) {
 	for _, test := range []struct{ first, second, want int }{{1, 1, 1}, {3, 2, 2}, {2, 5, 5}, {5, 64, 6}} {
 		for _, late := range []time.Duration{0, 30 * time.Second, 2 * time.Minute} {

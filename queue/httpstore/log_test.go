@@ -172,7 +172,7 @@ func TestC4_EndsOfLogs(t *testing.T) {
 	}
 }
 
-// A log that breaks off in the middle is no log that has ended.
+// A log that breaks off in the middle is not reported as ended.
 func TestC4_LogsThatBreakOff(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")

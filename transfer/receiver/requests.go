@@ -15,7 +15,7 @@ import (
 // configuration.
 type requests struct{ *store }
 
-// single makes a file with one lane. If the lane is no part and its metadata has a token, and an earlier upload with
+// single makes a file with one lane. If the lane is not a part and its metadata has a token, and an earlier upload with
 // this token and the same key is known, finished or not, single returns that instead. The caller must release the file.
 func (r *requests) single(req *http.Request, lane laneRecord) (*upload, error) {
 	rec := r.fileRecord(req, lane.Length)

@@ -25,7 +25,7 @@ import (
 //	48  remote      8 bytes, nanoseconds; 0 if the lease ends with the store
 //	56  name        200 bytes; a longer name is truncated
 //
-// An entry with a wrong checksum is no entry. A change of the format increments the version.
+// An entry with a wrong checksum is ignored. A change of the format increments the version.
 // A program omits entries of a version that it does not know: it forgets their leases, as a
 // loss of power does.
 const (

@@ -43,7 +43,7 @@
 //   - rowkeys.go: Rows and Change, which are those of package journal; the keys of rows
 //   - moverow.go: the rows of a move to another store, which keep a store from being opened; epochs
 //   - taskrows.go: reads and writes the rows of tasks
-//   - prefetch.go: reads the row of a task that starts, and ahead those that will probably start next
+//   - prefetch.go: reads the row of a task that starts, and prefetches those that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs
 //   - leasestorage.go: LeaseStorage, where the lease log is stored
 //   - leaselog.go: records leases, so that the next machine knows them after a crash

@@ -131,7 +131,7 @@ func (v *views) holdsBefore(holds []queue.Hold, t *task) []queue.Hold {
 // allowance is the number of tasks and bytes that an answer may still take.
 type allowance struct{ tasks, bytes int }
 
-// newAllowance returns the allowance of an empty answer. A size of 0 bytes is no limit.
+// newAllowance returns the allowance of an empty answer. A size of 0 bytes means no limit.
 func newAllowance(tasks, size int) allowance {
 	if size <= 0 {
 		size = math.MaxInt

@@ -18,7 +18,7 @@ type Limits struct {
 	rates    *Rates
 }
 
-// holds returns the holds of a task that are no steps: pauses, suspects, and limits.
+// holds returns the holds of a task that are not among its steps: pauses, suspects, and limits.
 func (l Limits) holds(now time.Time, t *Task) (holds []queue.Hold) {
 	if l.settings.InForce(t.Queue).Paused != nil {
 		holds = append(holds, queue.Hold{Code: queue.HoldQueuePaused, What: t.Queue})

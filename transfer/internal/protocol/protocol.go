@@ -36,7 +36,7 @@ type Server interface {
 	// again if its answer was lost.
 	Complete(ctx context.Context, f *File, lanes []*url.URL) (string, error)
 	// Abort deletes what the server has of the unfinished lanes with a URL. A lane that the
-	// server does not have is no error.
+	// server does not have is not an error.
 	Abort(ctx context.Context, at *url.URL) error
 }
 

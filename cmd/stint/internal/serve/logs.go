@@ -64,7 +64,7 @@ func openLogs(dir string, each, all int64, store string, logger *slog.Logger) (*
 func (l *logs) files() fs.FS { return l.root.FS() }
 
 // open opens the log of a task for another attempt, and writes a heading. Its errors are
-// [queue.Shortage]: what is wrong with the directory is no fault of the task.
+// [queue.Shortage]: a fault of the directory is not a failure of the task.
 func (l *logs) open(_ context.Context, t *queue.Task) (io.WriteCloser, error) {
 	log, err := l.openFor(t)
 	if errors.Is(err, fs.ErrNotExist) {
