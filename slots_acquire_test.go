@@ -126,3 +126,31 @@ func TestSlots_AcquireForItsTier(t *testing.T) {
 		wantAtRest(t, s, f)
 	})
 }
+
+// A second Release of a permit for a shared slot, or of a copy of it, is found: also when another
+// caller has the slot by then.
+func TestB4_ReleaseOfASharedSlotTwicePanics(t *testing.T) {
+	s, f := sharedScheduler(t, 5, stint.Config{})
+	for range 2 {
+		p, err := s.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := p
+		p.Release()
+		mustPanic(t, "a second Release of the same permit", func() { p.Release() })
+		mustPanic(t, "a second Release of a copy", func() { again.Release() })
+		other, err := s.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustPanic(t, "a second Release of a copy, whose slot another has", func() { again.Release() })
+		if n := f.Held(); n != 1 {
+			t.Errorf("%d shared slots are held, want 1", n)
+		}
+		other.Release()
+	}
+	if st, m := s.Stats(), f.Misuse(); st.Running != 0 || f.Held() != 0 || len(m) > 0 {
+		t.Errorf("at the end %d slots are in use, %d shared ones are held, misuse: %q", st.Running, f.Held(), m)
+	}
+}
