@@ -76,8 +76,8 @@ func mustReturn(name string, fn func()) {
 	returned = true
 }
 
-// failStop ends the program, after a function that has not returned but has panicked with a value,
-// or ended its goroutine.
+// failStop ends the program because the function with this name has panicked or has ended its
+// goroutine. recovered is the result of recover.
 func failStop(name string, recovered any) {
 	go panic(fmt.Errorf("stint: %s must return, since the scheduler's lock is held: %w", name, caught(recovered)))
 	select {} // the panic of the other goroutine ends the program

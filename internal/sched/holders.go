@@ -9,8 +9,8 @@ import (
 
 // holders are the entries that have slots, in an engine that keeps an entry for each of
 // them: with shared slots, to find the work whose slot was taken away, and with
-// [Config.Holders], to report the work that has slots. Without the latter, the spare entry of
-// shared slots is one of them. The engine's lock guards it.
+// [Config.Holders], to report the work that has slots. Without the latter, sharing.spare is one of
+// them, although it has no slot. The engine's lock guards it.
 type holders struct {
 	e   *Engine
 	all []*entry

@@ -55,8 +55,8 @@ func (s *sharing) obtain(x *entry) (err error) {
 }
 
 // take takes a shared slot for [Engine.Take] if nothing waits here: that needs no waiting
-// goroutine. It returns nil if it has taken none. The entry of a holder costs more than the
-// slot, so there is always one that has no grant yet.
+// goroutine. It returns nil if it has taken none. To add an entry to the holders and to remove
+// it costs more than the slot, so an entry that keep has kept is used again.
 func (s *sharing) take(a Ask) (x *entry) {
 	e := s.e
 	e.lock()

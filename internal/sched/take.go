@@ -9,7 +9,8 @@ type Permit struct {
 	n uint64  // how many permits for x were released before this one
 }
 
-// Take waits for the slots that a asks for.
+// Take waits for the slots that a asks for. It does not use sharing.take with [Config.Holders],
+// which would report the spare entry as a holder.
 func (e *Engine) Take(ctx context.Context, a Ask) (Permit, error) {
 	if e.cfg.Slots != nil && !e.cfg.Holders && a.plain() {
 		if x := e.shared.take(a); x != nil {
