@@ -23,11 +23,14 @@ import (
 func TestC4_PauseWaitOfATaskThatIsNotPaused(t *testing.T) {
 	for name, row := range map[string]struct {
 		meanwhile func(*queue.Queue, context.Context, queue.ID) error
-		finds     int // calls of Find while the task runs after that
+		early     bool // meanwhile is before the first call of Find
+		finds     int  // calls of Find while the task runs after that
 		says      string
 	}{
-		"cancelled": {(*queue.Queue).Cancel, 4, " cannot be paused: its state is cancelled\n"},
-		"resumed":   {(*queue.Queue).Resume, 0, " was resumed\n"},
+		"cancelled":         {(*queue.Queue).Cancel, false, 4, " cannot be paused: its state is cancelled\n"},
+		"cancelled at once": {(*queue.Queue).Cancel, true, 4, " cannot be paused: its state is cancelled\n"},
+		"resumed":           {(*queue.Queue).Resume, false, 0, " was resumed\n"},
+		"resumed at once":   {(*queue.Queue).Resume, true, 0, " was resumed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memstore.New(memstore.Config{})
@@ -74,23 +77,35 @@ func TestC4_PauseWaitOfATaskThatIsNotPaused(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-begun
+			change := func() {
+				if err := row.meanwhile(q, ctx, task.ID); err != nil {
+					t.Error(err)
+				}
+			}
 			cmd := command(t, "pause", "--wait", "--server", front.URL, task.ID.String())
 			ended := make(chan result, 1)
 			go func() { ended <- runCmd(t, cmd, "") }()
-			<-stopped
-			<-asks // which tasks are ordered to end
-			if durable := <-asks; !durable {
-				t.Error("the state of the task that is waited for is not read durably")
-			}
-			if err := row.meanwhile(q, ctx, task.ID); err != nil {
-				t.Fatal(err)
-			}
-			for range row.finds {
+			asked := func() (durable bool) {
 				select {
-				case <-asks:
+				case durable = <-asks:
 				case r := <-ended:
 					t.Fatalf("pause --wait has returned while the task runs: %+v", r)
 				}
+				return durable
+			}
+			<-stopped
+			if row.early {
+				change()
+			}
+			asked() // which tasks are ordered to end
+			if durable := asked(); !durable {
+				t.Error("the state of the task that is waited for is not read durably")
+			}
+			if !row.early {
+				change()
+			}
+			for range row.finds {
+				asked()
 			}
 			letAll()
 			if row.finds > 0 {

@@ -132,7 +132,7 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 	if err != nil {
 		return err
 	}
-	n, same, err := f.command(ctx, server, filter)
+	n, done, same, err := f.command(ctx, server, filter)
 	if err != nil {
 		return err
 	}
@@ -147,6 +147,10 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 		named := len(same)
 		same = slices.DeleteFunc(same, func(id queue.ID) bool { return slices.Contains(ending, id) })
 		n = max(n+named-len(same), len(ending)) // with tasks that an earlier command has ordered to end
+		if !f.ends.Finished() {                 // tasks that have changed may have got another order since
+			done = slices.DeleteFunc(done, func(id queue.ID) bool { return slices.Contains(ending, id) })
+			ending = append(ending, done...)
+		}
 		if otherwise, err = f.waitFor(ctx, server, ending); err != nil {
 			return err
 		}
@@ -156,32 +160,37 @@ func (f *orderFlags) give(ctx context.Context, server *remote.Server, ids []stri
 }
 
 // command gives the order. It returns how many tasks have changed, and which of the tasks named by
-// ID have not. If only IDs select the tasks, each gets a call of its own, whose answer says whether
-// that task has changed.
+// ID have changed and which have not, as far as the answers say it. If only IDs select the tasks,
+// each gets a call of its own, whose answer says whether that task has changed.
 func (f *orderFlags) command(
 	ctx context.Context, server *remote.Server, filter queue.Filter,
-) (n int, same []queue.ID, err error) {
+) (n int, done, same []queue.ID, err error) {
 	order := queue.Command{Do: f.do, Filter: filter, All: f.all, By: operator(), Reason: f.reason}
 	if len(filter.IDs) < 2 || f.narrows() || f.queue != "" {
-		if n, err = server.Command(ctx, order); n == 0 {
+		switch n, err = server.Command(ctx, order); n {
+		case 0:
 			same = filter.IDs
+		case len(filter.IDs):
+			done = filter.IDs
 		}
-		return n, same, err
+		return n, done, same, err
 	}
 	for i, id := range filter.IDs {
 		if slices.Contains(filter.IDs[:i], id) {
 			continue
 		}
 		order.Filter.IDs = []queue.ID{id}
-		done, err := server.Command(ctx, order)
+		k, err := server.Command(ctx, order)
 		if err != nil {
-			return n, same, err
+			return n, done, same, err
 		}
-		if n += done; done == 0 {
+		if n += k; k == 0 {
 			same = append(same, id)
+		} else {
+			done = append(done, id)
 		}
 	}
-	return n, same, nil
+	return n, done, same, nil
 }
 
 // ending returns the tasks that are running and ordered to end.
