@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -789,6 +790,56 @@ func TestC11_OutcomeThatAnotherGroupRefuses(t *testing.T) {
 					t.Errorf("then the task is %+v, %v", found, err)
 				}
 			})
+		})
+	}
+}
+
+// TestC11_CheckpointThatAnotherGroupRefuses: a checkpoint of a task whose group is not known is judged by the
+// group of the task, also if a group with a lower limit is asked first.
+func TestC11_CheckpointThatAnotherGroupRefuses(t *testing.T) {
+	for name, row := range map[string]struct {
+		mail, rest int   // limits of checkpoints; the default group is asked first
+		want       error // for a checkpoint of 100 bytes of a task of mail beside one of 10 bytes of rest
+	}{
+		"over the limit of the other group":     {0, 50, nil},
+		"over the limits of both groups":        {50, 50, queue.ErrTooLarge},
+		"over the limit of the group of a task": {50, 0, queue.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pair{
+				mail: memstore.New(memstore.Config{MaxCheckpoint: row.mail}),
+				rest: memstore.New(memstore.Config{MaxCheckpoint: row.rest}),
+			}
+			p.Store = p.again(t)
+			var heartbeats []queue.Heartbeat
+			for i, name := range []string{"news", "files"} {
+				p.submit(t, name)
+				c, err := p.Claim(t.Context(), start, queue.Claim{
+					Worker: "w", Queue: name, Kinds: []string{"work"}, Max: 1, Lease: time.Minute,
+				})
+				if err != nil || len(c.Tasks) != 1 {
+					t.Fatal(c, err)
+				}
+				heartbeats = append(heartbeats, queue.Heartbeat{
+					ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, Lease: time.Minute,
+					Checkpoint: bytes.Repeat([]byte("x"), []int{100, 10}[i]),
+				})
+			}
+			worker := queue.Worker{Name: "w", Kinds: map[string][]string{"news": {"work"}, "files": {"work"}}}
+			s := p.again(t)
+			answers, err := s.Heartbeat(t.Context(), start.Add(time.Second), worker, heartbeats)
+			if !errors.Is(err, row.want) {
+				t.Fatalf("%+v, %v; want %v", answers, err, row.want)
+			}
+			if row.want != nil {
+				return
+			}
+			for i, group := range []queue.Store{p.mail, p.rest} {
+				found, err := group.Find(t.Context(), queue.Filter{IDs: []queue.ID{heartbeats[i].ID}}, queue.Page{})
+				if err != nil || len(found) != 1 || !bytes.Equal(found[0].Checkpoint, heartbeats[i].Checkpoint) {
+					t.Errorf("task %d then is %+v, %v; its answer was %+v", i, found, err, answers[i])
+				}
+			}
 		})
 	}
 }

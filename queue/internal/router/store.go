@@ -133,7 +133,7 @@ func (s *Store) Heartbeat(
 		parts[s.table.Default()] = nil
 	}
 	answers := make([]queue.Answer, len(heartbeats))
-	send := func(g int, indexes []int, among int) error {
+	send := func(g int, heartbeats []queue.Heartbeat, indexes []int, among int) error {
 		part, stop := partOf(ctx, among)
 		defer stop()
 		got, err := s.stores[g].Heartbeat(part, now, s.table.worker(w, g), pick(heartbeats, indexes))
@@ -148,50 +148,66 @@ func (s *Store) Heartbeat(
 	}
 	var mu sync.Mutex
 	failed := 0
-	err := s.each(slices.Sorted(maps.Keys(parts)), func(g int) error {
-		err := send(g, parts[g], len(parts))
-		if err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			failed++
-		}
-		return err
-	})
+	sendAll := func(parts map[int][]int, among int) error {
+		return s.each(slices.Sorted(maps.Keys(parts)), func(g int) error {
+			err := send(g, heartbeats, parts[g], among)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed++
+			}
+			return err
+		})
+	}
+	err := sendAll(parts, len(parts))
 	if err != nil && (failed == len(parts) || errors.Is(err, queue.ErrTooLarge) || ctx.Err() != nil) {
 		return nil, err
 	}
-	err = s.searchHeartbeats(heartbeats, unknown, answers, func(g int, indexes []int) error {
-		return send(g, indexes, len(s.stores))
+	if len(unknown) == 0 {
+		return answers, nil
+	}
+	// A group may refuse a checkpoint of a task that it does not have, by a limit that is lower than that of
+	// the group of the task: so a checkpoint is sent only when the group is known.
+	light := slices.Clone(heartbeats)
+	for i := range light {
+		light[i].Checkpoint = nil
+	}
+	found := s.searchHeartbeats(heartbeats, unknown, answers, func(g int, indexes []int) error {
+		return send(g, light, indexes, len(s.stores))
 	})
-	return answers, err
+	if err := sendAll(found, len(s.stores)); errors.Is(err, queue.ErrTooLarge) || err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	return answers, nil
 }
 
 // searchHeartbeats sends heartbeats of tasks whose group is not known to all groups in turn, until one
-// has the task, and remembers that group. An answer that is missing stays so, because that group may
-// have the task.
+// has the task. It remembers these groups, and returns the indexes of their tasks that have checkpoints. An
+// answer that is missing stays so, because that group may have the task.
 func (s *Store) searchHeartbeats(
 	heartbeats []queue.Heartbeat, unknown []int, answers []queue.Answer, send func(g int, indexes []int) error,
-) error {
+) map[int][]int {
+	found := make(map[int][]int)
 	missing := make(map[int]bool)
 	for _, g := range s.all() {
 		if len(unknown) == 0 {
 			break
 		}
 		if err := send(g, unknown); err != nil {
-			if errors.Is(err, queue.ErrTooLarge) {
-				return err
-			}
 			for _, i := range unknown {
 				missing[i] = true
 			}
 			continue
 		}
 		unknown = slices.DeleteFunc(unknown, func(i int) bool {
-			found := answers[i].Stop != queue.StopLost
-			if found {
-				s.tasks.put(heartbeats[i].ID, g)
+			if answers[i].Stop == queue.StopLost {
+				return false
 			}
-			return found
+			s.tasks.put(heartbeats[i].ID, g)
+			if heartbeats[i].Checkpoint != nil {
+				found[g] = append(found[g], i)
+			}
+			return true
 		})
 	}
 	for _, i := range unknown {
@@ -199,7 +215,7 @@ func (s *Store) searchHeartbeats(
 			answers[i] = queue.Answer{Missing: true}
 		}
 	}
-	return nil
+	return found
 }
 
 // Command is as [queue.Store] says, but that a command for several groups takes the oldest
