@@ -844,6 +844,48 @@ func TestC11_CheckpointThatAnotherGroupRefuses(t *testing.T) {
 	}
 }
 
+// TestC11_SilentGroupDelaysNoOutcomes: the outcomes of other groups are durable though a group does not answer to
+// those of its tasks in the same call, also if the groups of the other tasks are not known.
+func TestC11_SilentGroupDelaysNoOutcomes(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t)
+			s := router.New(table(t, "mail=news", "rest"), []queue.Store{p.mail, silent{p.rest}})
+			var outcomes []queue.Outcome
+			for _, name := range []string{"files", "news"} {
+				p.submit(t, name)
+				claims := queue.Store(s)
+				if name == "news" && !known {
+					claims = p.mail // as another process with the same name, before this one
+				}
+				c, err := claims.Claim(t.Context(), start, queue.Claim{
+					Worker: "w", Queue: name, Kinds: []string{"work"}, Max: 1, Lease: time.Minute,
+				})
+				if err != nil || len(c.Tasks) != 1 {
+					t.Fatal(c, err)
+				}
+				outcomes = append(outcomes, queue.Outcome{
+					ID: c.Tasks[0].ID, Token: c.Tasks[0].Lease.Token, Kind: queue.OutcomeSuccess,
+				})
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var settling sync.WaitGroup
+			settling.Go(func() {
+				if errs, err := s.Settle(ctx, start, outcomes); !errors.Is(err, queue.ErrUnavailable) {
+					t.Errorf("known: %t: settle: %v, %v", known, errs, err)
+				}
+			})
+			synctest.Wait()
+			found, err := p.mail.Find(t.Context(), queue.Filter{IDs: []queue.ID{outcomes[1].ID}}, queue.Page{Durable: true})
+			if err != nil || len(found) != 1 || found[0].State != queue.Succeeded {
+				t.Errorf("known: %t: while the silent group is waited for, the task of the other is %+v, %v", known, found, err)
+			}
+			stop()
+			settling.Wait()
+		})
+	}
+}
+
 // interrupted is a store that does not answer Maintain while it is away. Its error is then that of
 // the context alone, as that of a client of another process.
 type interrupted struct {

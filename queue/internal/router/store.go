@@ -61,8 +61,8 @@ func pick[T any](items []T, indexes []int) []T {
 }
 
 // Settle is as [queue.Store] says. If a group does not answer that has one of the tasks, or may have
-// it, Settle returns an error, also if others have settled their outcomes: the repeated call returns
-// the same for these.
+// it, Settle returns an error when ctx ends, also if others have settled their outcomes, for which they do
+// not wait: the repeated call returns the same for these.
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	if len(outcomes) == 0 {
 		return s.stores[s.table.Default()].Settle(ctx, now, outcomes)
@@ -76,14 +76,14 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 		}
 		return err
 	}
+	var searchErr error
+	var search sync.WaitGroup
+	if len(unknown) > 0 { // beside the others, because a group that does not answer must not delay them
+		search.Go(func() { searchErr = s.searchOutcomes(ctx, now, outcomes, unknown, answers) })
+	}
 	err := s.each(slices.Collect(maps.Keys(known)), func(g int) error { return settle(g, known[g]) })
-	if err != nil {
-		return nil, err
-	}
-	if len(unknown) == 0 {
-		return answers, nil
-	}
-	if err := s.searchOutcomes(ctx, now, outcomes, unknown, answers); err != nil {
+	search.Wait()
+	if err = errors.Join(err, searchErr); err != nil {
 		return nil, err
 	}
 	return answers, nil
