@@ -61,8 +61,8 @@ func pick[T any](items []T, indexes []int) []T {
 }
 
 // Settle is as [queue.Store] says. If a group does not answer that has one of the tasks, or may have
-// it, Settle returns an error when ctx ends, also if others have settled their outcomes, for which they do
-// not wait: the repeated call returns the same for these.
+// it, Settle returns an error, also if others have settled their outcomes, which do not wait for that
+// group: the repeated call returns the same for these.
 func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	if len(outcomes) == 0 {
 		return s.stores[s.table.Default()].Settle(ctx, now, outcomes)
