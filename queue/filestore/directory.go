@@ -76,7 +76,8 @@ func explain(files vfs.FS, dir string, err error) error {
 		if pid := holder(files.PathJoin(dir, lockFile)); pid > 0 {
 			owner = fmt.Sprintf("process %d", pid)
 		}
-		return fmt.Errorf("%s has it open, and a directory belongs to one at a time: end that one, or ask it: %w", owner, err)
+		return fmt.Errorf("%s has it open, and only one process at a time can: end that process, or send the calls to it: %w",
+			owner, err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("this user may not write there: choose another directory, or change its owner: %w", err)
 	case errors.Is(err, syscall.ENOTDIR):
