@@ -318,8 +318,8 @@ func TestD6_TeardownThatPanics(t *testing.T) {
 	})
 }
 
-// A future that has run and is about to settle holds on to nothing that the
-// scheduler uses again: cancelling it then takes nobody else out of the queue.
+// A future that has run and is about to settle keeps no entry that the
+// scheduler uses again: cancelling it then removes no other work from the queue.
 func TestD6_CancelWhileSettling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(1, stint.Config{})

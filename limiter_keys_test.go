@@ -383,7 +383,7 @@ func TestB10_KeyedEverythingAtOnce(t *testing.T) {
 		}
 	})
 	wg.Wait()
-	// A debt is admitted when a tier has waited for a second, longer than anyone here.
+	// A debt is admitted when a tier has waited for a second, longer than any tier here.
 	most := int64(time.Since(start).Seconds()*rate) + capacity + 1
 	for i := range taken {
 		if got := taken[i].Load(); got > most {

@@ -54,7 +54,7 @@ func TestA5_AtMostPerKeyRun(t *testing.T) {
 }
 
 // A key at its limit is passed by, within its tier and by lower ones.
-func TestA5_KeyAtItsLimitHoldsNobodyUp(t *testing.T) {
+func TestA5_KeyAtItsLimitDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stint.New(3, stint.Config{PerKey: 1})
 		a, b := s.Key("a"), s.Key("b")

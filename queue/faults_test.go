@@ -121,8 +121,8 @@ func newFaultyRig(t *testing.T, cfg queue.Config) (*rig, *faulty) {
 
 var errFault = errors.New("a fault of the test")
 
-// A task that is submitted while a claim comes back with nothing is not left
-// until somebody looks again by chance.
+// A task that is submitted while a claim comes back with nothing does not
+// wait for the next poll.
 func TestC1_NoTaskIsOverlooked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Poll: 24 * time.Hour})
@@ -147,8 +147,8 @@ func TestC1_NoTaskIsOverlooked(t *testing.T) {
 	})
 }
 
-// Retries start on time though nobody looks for them, and by the policy of
-// which each delay follows from the one before.
+// Retries start on time although the queue is not polled, also by a policy
+// in which each delay follows from the previous one.
 func TestC2_DelaysFollowThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := func() uint64 { return 1 << 62 }
@@ -263,8 +263,8 @@ func TestC8_FailedHeartbeatsAreRepeated(t *testing.T) {
 	})
 }
 
-// A handler does not work on when its lease is over: somebody else may have its
-// task.
+// The context of a handler ends with its lease, because another worker may have
+// its task.
 func TestC6_HandlerEndsWithItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, store := newFaultyRig(t, queue.Config{Lease: time.Minute})

@@ -547,8 +547,8 @@ func TestC5_HandlersThatDoNotEndAreNamed(t *testing.T) {
 	})
 }
 
-// Somebody else wants the slots too: the queue waits in the order of all, and
-// what waits for a slot when Run ends is taken back.
+// Other work uses the slots too: the queue waits in the common order, and a runner that
+// waits for a slot when Run ends stops waiting.
 func TestC5_SharedSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})
@@ -642,7 +642,7 @@ func TestC7_SameUniqueGivesTheFirstBack(t *testing.T) {
 }
 
 // A task whose workers die is tried again, and put aside in the end; so is the
-// same work submitted again, until somebody retries the first.
+// same work submitted again, until the first is retried.
 func TestC9_PoisonIsPutAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1, queue.Config{})

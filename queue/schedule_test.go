@@ -85,7 +85,7 @@ func hours(n ...int) (at []time.Time) {
 	return at
 }
 
-// Tasks are submitted when their tick comes, not when somebody happens to look,
+// Tasks are submitted when their tick comes, not at the next poll,
 // and their handlers learn which tick that is.
 func TestC8_ScheduleTicksOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -148,14 +148,13 @@ func TestC8_OtherTasksHaveNoTick(t *testing.T) {
 	}
 }
 
-// What is done about the ticks that came while nobody looked is the schedule's
-// policy.
+// The policy of a schedule decides about ticks that were missed while no queue ran.
 func TestC8_MissedTicks(t *testing.T) {
 	for _, c := range []struct {
 		missed   queue.Missed
 		back     time.Duration // after midnight
 		tasks    []int         // hours of their ticks, before
-		tasksNow []int         // and when somebody is back
+		tasksNow []int         // and when a queue runs again
 	}{
 		{queue.MissedSkip, 4*time.Hour + 10*time.Minute, []int{1}, nil},
 		{queue.MissedSkip, 4*time.Hour + 30*time.Second, []int{1}, []int{4}}, // that one is on time

@@ -16,7 +16,7 @@ import (
 
 // A store that takes no outcomes holds the end of Run up for one lease in all,
 // and not for one each time; nor does one that does not answer at all.
-func TestC5_OutcomesThatNobodyTakes(t *testing.T) {
+func TestC5_OutcomesThatAreNotTaken(t *testing.T) {
 	for name, hang := range map[string]bool{"fails": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestC5_LeasesLastWhileRunWaits(t *testing.T) {
 		r.start()
 		id := r.submit("k", queue.Options{})
 		r.is(id, queue.Running)
-		go func() { // another process takes what nobody extends
+		go func() { // another process ends leases that are not extended
 			time.Sleep(15 * time.Second)
 			if _, err := r.store.Maintain(t.Context(), time.Now(), 0); err != nil {
 				t.Error(err)

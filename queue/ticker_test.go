@@ -362,7 +362,7 @@ func TestC8_TicksInAnUnknownZone(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		if got := r.scheduled("lost"); !strings.Contains(got.Error, "Mars/Olympus_Mons") || !got.Next.Equal(first) {
-			t.Errorf("when nobody has submitted its tick, the schedule is %+v", got)
+			t.Errorf("when no process has submitted its tick, the schedule is %+v", got)
 		}
 		time.Sleep(3 * time.Hour)
 		r.ticked("fine", hours(1, 2, 3, 4)...)

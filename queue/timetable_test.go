@@ -101,7 +101,7 @@ func lives(rnd *rand.Rand, s queue.ScheduleState, expr cron.Schedule, now time.T
 	return nil
 }
 
-// standstill is how late somebody looks: mostly hardly, sometimes by days.
+// standstill returns how late a timetable is read: mostly by nearly nothing, sometimes by days.
 func standstill(rnd *rand.Rand) time.Duration {
 	most := []time.Duration{1, time.Second, time.Minute, 2 * time.Minute, 3 * time.Hour, 30 * time.Hour, 70 * time.Hour}
 	return time.Duration(rnd.Int64N(int64(most[rnd.IntN(len(most))])))

@@ -17,8 +17,8 @@ const (
 	fastest   = "fastest half second"
 )
 
-// windows of half a second are looked at; the one before them is not, because
-// the full bucket that everyone starts with falls into it.
+// windows of half a second are measured; the one before them is not, because
+// the full bucket with which each limiter starts falls into it.
 const windows = 4
 
 func paceReadings() []measure.Reading {

@@ -73,7 +73,7 @@ func TestSignals_SecondKills(t *testing.T) {
 	}
 }
 
-// Output that nobody reads, and a named pipe without a reader, keep stint from ending
+// Output without a reader, and a named pipe without a reader, keep stint from ending
 // after the second signal; a third ends it.
 func TestSignals_ThirdEnds(t *testing.T) {
 	for name, row := range map[string]struct {

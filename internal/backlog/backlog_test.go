@@ -180,7 +180,7 @@ func TestA5_OneAtATimeDoesNotStarveABacklog(t *testing.T) {
 
 // A stream of keys that are all new, each with one entry, must not go before
 // the second entry of a known key for ever.
-func TestB3_NewKeysStarveNobody(t *testing.T) {
+func TestB3_NewKeysDoNotStarveKnownOnes(t *testing.T) {
 	for _, known := range []string{"", "known"} {
 		b := backlog.New[int](backlog.Config{Max: 1})
 		fill(b, 3, known, 2)

@@ -123,7 +123,7 @@ func TestB3_GuardDoesNotWaitForAClassThatIsNotTaken(t *testing.T) {
 	t.Fatal("the guard never came to the tier whose class is taken")
 }
 
-// The bound on waiting holds for a class that everyone takes, whatever else
+// The bound on waiting holds for a class that all callers take, whatever else
 // they take and whatever floods the other classes and tiers.
 func TestB3_StarvationBoundOfAClass(t *testing.T) {
 	takers := [][]int{{1}, {0, 1}, {1, 2}, {0, 1, 2}}

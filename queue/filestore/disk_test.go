@@ -127,7 +127,7 @@ func TestC6_FullDisk(t *testing.T) {
 	}
 }
 
-// TestC6_FailedDisk: nothing more is accepted, nobody waits, and what was accepted
+// TestC6_FailedDisk: no more tasks are accepted, no call waits, and what was accepted
 // is there when the directory is opened again, which this process may do.
 func TestC6_FailedDisk(t *testing.T) {
 	for _, test := range []struct {

@@ -143,9 +143,9 @@ func (c *client) settle(ctx context.Context, o queue.Outcome, asks, was string) 
 	return nil
 }
 
-// verify holds a store that was opened after a crash against what its clients had
-// written down by then: all that was promised is there, in one state, nothing is
-// there that nobody asked for, and a call is there as a whole or not at all. If what
+// verify compares a store that was opened after a crash with the ledger that its clients
+// have written: each promised task is there, in one state, no other task is there,
+// and a call is there as a whole or not at all. If what
 // was written and not synced is there too, so are the claims.
 func verify(ctx context.Context, store queue.Store, ledger []entry, claims bool) error {
 	var errs []error

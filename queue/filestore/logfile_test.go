@@ -125,7 +125,7 @@ func TestLogs_HoldWhatIsWritten(t *testing.T) {
 				t.Fatalf("round %d: what was written is not there", again)
 			}
 			if behind := bytes.Trim(got[len(want):], "\x00"); len(behind) > 0 {
-				t.Fatalf("round %d: %d bytes that nobody wrote are there", again, len(behind))
+				t.Fatalf("round %d: %d bytes that were not written are there", again, len(behind))
 			}
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
@@ -199,7 +199,7 @@ func TestLogs_GrowSeldom(t *testing.T) {
 	}
 }
 
-// TestC6_FillingALogMayFail: then the log grows with its records, and nobody notices.
+// TestC6_FillingALogMayFail: then the log grows with its records, and all calls succeed.
 func TestC6_FillingALogMayFail(t *testing.T) {
 	for _, reason := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
 		var hits atomic.Int64

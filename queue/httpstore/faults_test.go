@@ -19,7 +19,7 @@ import (
 )
 
 // TestModel_BrokenConnections breaks connections in the middle of calls and of
-// answers. The answers have to be those of a store that nobody is cut off from:
+// answers. The answers have to be those of a store whose connections do not break:
 // whether a call was done before the connection broke or not, it is done once.
 func TestModel_BrokenConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestC6_ServerAway(t *testing.T) {
 	})
 }
 
-// TestC6_ServerRestarts has workers work while their server goes away again and
-// again. Nobody notices: each task runs once.
+// TestC6_ServerRestarts restarts a server again and again while workers use it: each task
+// runs once.
 func TestC6_ServerRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := seeded.Rand(t)

@@ -138,7 +138,7 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 			}
 			synctest.Wait()
 			if listening, streams := store.listening.Load(), front.n.Load(); listening != 0 || streams != 0 {
-				t.Errorf("nobody listens, and the server does to %d queues, for %d streams", listening, streams)
+				t.Errorf("no client listens, but the server listens to %d queues, for %d streams", listening, streams)
 			}
 		}
 		n.down()
@@ -147,7 +147,7 @@ func TestC1_ListenersLeaveNothing(t *testing.T) {
 		stop()
 		synctest.Wait()
 		if more := runtime.NumGoroutine() - before; more > 0 {
-			t.Errorf("nobody listens, and there are %d goroutines more than before anybody did", more)
+			t.Errorf("no client listens, but there are %d goroutines more than before the first listened", more)
 		}
 		srv.Close()
 		_ = hs.Close()

@@ -31,7 +31,7 @@ func (m *model) reschedules() error {
 	return m.compareSchedules()
 }
 
-// changeOfSchedule is a change, which may be one that nobody can make.
+// changeOfSchedule returns a change, which may be impossible.
 func (m *model) changeOfSchedule() queue.Reschedule {
 	name := pick(m.rnd, "s0", "s1")
 	_, all := m.schedules()

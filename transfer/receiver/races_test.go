@@ -97,9 +97,9 @@ func TestPlain_RacesOfChunks(t *testing.T) {
 	}
 }
 
-// TestPlain_NobodyHoldsAChunk: a request takes a chunk over, and ends before it has got it. Then no request is
+// TestPlain_NoRequestHoldsAChunk: a request takes a chunk over, and ends before it has got it. Then no request is
 // going to send the chunk, and others may overlap it.
-func TestPlain_NobodyHoldsAChunk(t *testing.T) {
+func TestPlain_NoRequestHoldsAChunk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "uploads")
 	synctest.Test(t, func(t *testing.T) {
 		release, reached := make(chan struct{}), make(chan struct{})
@@ -136,7 +136,7 @@ func TestPlain_NobodyHoldsAChunk(t *testing.T) {
 			t.Errorf("the request that was taken over ended with %d", code)
 		}
 		if code := put(t.Context(), 1, 150, bytes.NewReader(make([]byte, 150))); code != 201 {
-			t.Errorf("a chunk that overlaps one that nobody sends was answered %d", code)
+			t.Errorf("a chunk that overlaps one that no request sends was answered %d", code)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -132,7 +132,7 @@ func (d *damaged) damagedOnes(want int) {
 
 // A task that cannot be read delays no other task, is shown in quarantine, and continues
 // when it can be read.
-func TestC6_DamagedTaskHoldsNobodyUp(t *testing.T) {
+func TestC6_DamagedTaskDelaysNoOther(t *testing.T) {
 	d := newDamaged(t)
 	ids := d.add(queue.Spec{}, queue.Spec{}, queue.Spec{})
 	d.damage(ids[0])

@@ -207,7 +207,7 @@ func (r *asking) Get(key string) ([]byte, error) {
 }
 
 // A search for an error reads rows without the lock, so other calls proceed.
-func TestC4_FindByErrorHoldsNobodyUp(t *testing.T) {
+func TestC4_FindByErrorDelaysNoOtherCall(t *testing.T) {
 	r := &asking{rows: newRows()}
 	m, err := machine.Open(r, machine.Config{Epoch: 1})
 	if err != nil {

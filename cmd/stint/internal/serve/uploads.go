@@ -103,7 +103,7 @@ func openUploads(ctx context.Context, cfg *Config, q *queue.Queue) (_ *uploads, 
 	return u, nil
 }
 
-// uploadsServer serves the page to everybody, as it asks for the token and has no secrets.
+// uploadsServer serves the page without a token: the page asks for the token and has no secrets.
 func uploadsServer(token string, uploads, page http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle(uploadsPath, withToken(token, uploads))
