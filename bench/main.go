@@ -124,7 +124,7 @@ func (s suite) run(
 		if err := s.print(runner, result, seen.With(trips)); err != nil {
 			return nil, trips, err
 		}
-		// The next case is not to pay for what this one has left to collect.
+		// The next case must not pay for the garbage of this one.
 		runtime.GC()
 	}
 	for _, result := range results { // only now all trips are known
@@ -137,7 +137,7 @@ func (s suite) run(
 	return rows, trips, nil
 }
 
-// print says how a case went.
+// print prints the result of a case.
 func (s suite) print(runner measure.Runner, result measure.Result, seen measure.Trips) error {
 	if runner.Once {
 		fmt.Printf("ok  %s: %s\n", s.name, result.Case.Name) // its figures mean nothing

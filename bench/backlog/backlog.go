@@ -1,5 +1,5 @@
 // Package backlog measures the queue behind the scheduler, without locks and
-// goroutines, against the priority queues that programs take for it.
+// goroutines, against the priority queues that programs use instead.
 //
 // controller-runtime's priority queue is not among them: it brings 500
 // packages and compiles for longer than everything here runs, and it was four
@@ -29,8 +29,8 @@ const (
 	huge  = 10_000_000
 )
 
-// operations of one sample. Filling a queue takes longer than working it, so
-// the number is not looked for but given.
+// operations of one sample. Filling a queue takes longer than the operations, so
+// the number is given, not calibrated.
 const operations = 1_000_000
 
 // Cases are the rows of this suite.
@@ -56,7 +56,7 @@ type filled interface {
 // removable is a queue that entries can be taken out of anywhere.
 type removable interface {
 	filled
-	// cancel takes the i-th entry out, wherever it stands, and queues it again.
+	// cancel removes the i-th entry, at any position, and queues it again.
 	cancel(i int) bool
 }
 
@@ -78,7 +78,7 @@ func turnover(size int, ratio float64) measure.Case {
 }
 
 // flat compares our queue with itself. Beyond a million entries none is in a
-// cache any more, so what grows from there on would be the algorithm.
+// cache any more, so a growth from there on would be due to the algorithm.
 func flat() measure.Case {
 	atHuge, atLarge := sized(huge), sized(large)
 	return measure.Case{
@@ -94,7 +94,7 @@ func flat() measure.Case {
 	}
 }
 
-// cancelAnywhere is O(1) made visible: ten times the entries, the same work.
+// cancelAnywhere shows that cancelling is O(1): ten times the entries, the same work.
 func cancelAnywhere() measure.Case {
 	atHuge, atLarge := sized(huge), sized(large)
 	return measure.Case{
@@ -144,7 +144,7 @@ func turn[Q filled](size int, fill func([]int) Q) func(*measure.Stage) measure.L
 }
 
 // cancelling picks entries by a fixed random sequence, which every subject
-// pays for alike. It is what makes the entries lie anywhere in memory.
+// pays for alike. It makes the entries lie anywhere in memory.
 func cancelling[Q removable](size int, fill func([]int) Q) func(*measure.Stage) measure.Loop {
 	return func(st *measure.Stage) measure.Loop {
 		entries := st.Size(size)
@@ -186,7 +186,7 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// tiersOf is the same random tiers for every subject.
+// tiersOf returns the same random tiers for every subject.
 func tiersOf(n int) []int {
 	random := rand.New(rand.NewPCG(3, 4))
 	tiers := make([]int, n)

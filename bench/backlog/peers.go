@@ -82,7 +82,7 @@ func (q *heapQueue) cancel(i int) bool {
 	return it == q.items[i]
 }
 
-// Compare is what Workiva's queue orders its items by.
+// Compare orders the items of Workiva's queue.
 func (it *item) Compare(other queue.Item) int {
 	switch o := other.(*item); {
 	case it.before(o):

@@ -87,8 +87,7 @@ func runAnts(st *measure.Stage) measure.Loop {
 		panic(err)
 	}
 	st.Cleanup(pool.Release)
-	// ants has no values and no waiting of its own; a channel is what its users
-	// write.
+	// ants returns no values and does not wait for functions; its users add a channel.
 	value := make(chan int, 1)
 	run := func() {
 		v, _ := task(ctx)

@@ -17,7 +17,7 @@ const (
 	contendedLimit = 4
 )
 
-// contended is the price of waiting: every acquire of every goroutine queues,
+// contended measures the cost of waiting: every acquire of every goroutine queues,
 // because those that come back find the others still in the queue.
 func contended() measure.Case {
 	return measure.Case{
@@ -99,7 +99,7 @@ func crowd[P any](acquire func() (P, bool), release func(P)) measure.Loop {
 	}
 }
 
-// fifoOrder shows that the speed of the case above is not bought with the
+// fifoOrder shows that the speed of the case above does not come from another
 // order: entries that queued one after the other must be served so.
 func fifoOrder() measure.Case {
 	return measure.Case{

@@ -57,7 +57,7 @@ func emptyStint(limit int) starter {
 	}
 }
 
-// emptyChannel is the pool that one writes by hand: as many goroutines as the
+// emptyChannel is a pool written by hand: as many goroutines as the
 // limit allows, and a buffered channel.
 func emptyChannel(limit int) starter {
 	return func(st *measure.Stage) measure.Loop {

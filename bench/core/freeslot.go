@@ -35,7 +35,7 @@ func freeSlot() measure.Case {
 	}
 }
 
-// freeCAS is what a limit cannot cost less than: one word that is compared and
+// freeCAS is the lower bound of the cost of a limit: one word that is compared and
 // swapped on the way in and on the way out.
 func freeCAS(*measure.Stage) measure.Loop {
 	var running atomic.Int64

@@ -56,7 +56,7 @@ func cycles(parties int, prepare func() arrive) func(*measure.Stage) measure.Loo
 	}
 }
 
-// channelBarrier is the barrier that one writes by hand: a channel for each
+// channelBarrier is a barrier written by hand: a channel for each
 // cycle, closed by the last to arrive.
 type channelBarrier struct {
 	mu      sync.Mutex

@@ -1,5 +1,5 @@
-// Package csync measures the locks that take a context against what stands in
-// for them today.
+// Package csync measures the locks that take a context against those that programs
+// use instead today.
 package csync
 
 import (

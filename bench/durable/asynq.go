@@ -22,8 +22,8 @@ type asynqQueue struct {
 	inspector *asynq.Inspector
 }
 
-// tunedCheck is a hundredth of what is asynq's by default. That would be most of
-// the time of a short turn.
+// tunedCheck is a hundredth of asynq's default, which would be most of the time of
+// a short turn.
 const tunedCheck = 10 * time.Millisecond
 
 func openAsynqAlways(t *turn) (keeper, error) { return openAsynq(t, dbserver.Always, tunedCheck) }
@@ -54,7 +54,7 @@ func (a *asynqQueue) submit(stamp int64) error {
 	return err
 }
 
-// submitBatch is not there: each task is a round trip.
+// asynq has no submitBatch: each task is a round trip.
 func (a *asynqQueue) submitBatch(int) error { return errors.ErrUnsupported }
 
 func (a *asynqQueue) work(handled func(stamp int64)) error {

@@ -2,10 +2,10 @@
 // programs use today: what a task costs until it is safe, until it is settled,
 // and until it starts.
 //
-// What a system promises when it has answered differs, so it stands in the name
+// What a system promises when it has answered differs, so it is in the name
 // of each subject: "synced" survives the loss of power, "not synced" may lose
 // what it answered in the last second or more, "memory" loses everything with
-// its process. Only what promises the same is comparable.
+// its process. Only subjects that promise the same are comparable.
 package durable
 
 import (
@@ -51,8 +51,8 @@ type Systems struct {
 	postgres *dbserver.Postgres
 }
 
-// Prepare sees to it that the peers' databases are installed, and makes what can
-// be made once, in dir.
+// Prepare installs the peers' databases if they are missing, and makes in dir what
+// all turns use.
 func Prepare(dir string) (*Systems, error) {
 	// PostgreSQL does not run as root, and the account that runs it must be able
 	// to enter dir.

@@ -12,9 +12,9 @@ import (
 
 const limitKeys = 100
 
-// limits is what limits cost when nothing runs into them: on one store, the same
-// work with the same keys, with limits and without. Batches, because the disk is
-// to hide as little as possible.
+// limits measures the cost of limits that are never reached: on one store, the same
+// work with the same keys, with limits and without. Tasks are submitted in batches,
+// so that the time of the disk hides as little as possible.
 func (s *Systems) limits(store string, open opener) measure.Case {
 	const on, off = "stint, limits on", "stint, limits off"
 	return measure.Case{
@@ -29,7 +29,7 @@ func (s *Systems) limits(store string, open opener) measure.Case {
 	}
 }
 
-// wideLimits are kept track of with each task, and never reached.
+// wideLimits are limits that count each task and are never reached.
 func wideLimits() queue.Settings {
 	const plenty = 1_000_000
 	return queue.Settings{

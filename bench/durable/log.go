@@ -2,7 +2,7 @@ package durable
 
 import "github.com/stintgo/stint/bench/disk"
 
-// syncedLog is what one caller cannot be quicker than: a record that is written
+// syncedLog is the lower bound of the time of one caller: a record that is written
 // and synced.
 type syncedLog struct {
 	log     *disk.Log

@@ -13,7 +13,7 @@ import (
 // recordSize is about what a task of ours takes with its payload.
 const recordSize = 250
 
-// pebbleRows is what a queue on Pebble cannot cost less than: a row for each task
+// pebbleRows is the lower bound of the cost of a queue on Pebble: a row for each task
 // that is set and deleted later, both synced. Nothing is decoded, counted, kept
 // for people to see, or put in any order.
 type pebbleRows struct {

@@ -2,7 +2,7 @@ package durable
 
 import "github.com/stintgo/stint/bench/measure"
 
-// submitMany is what servers do: each request submits a task and is answered
+// submitMany submits as servers do: each request submits a task and is answered
 // when that is safe. The goal by itself and the one against Pebble are the same
 // on the machine that the goals were set on.
 func (s *Systems) submitMany() measure.Case {
@@ -26,7 +26,7 @@ func (s *Systems) submitMany() measure.Case {
 	}
 }
 
-// submitBatches is what imports do: one caller, a thousand tasks at a time.
+// submitBatches submits as imports do: one caller, a thousand tasks at a time.
 // asynq has nothing for it.
 func (s *Systems) submitBatches() measure.Case {
 	return measure.Case{
@@ -81,7 +81,7 @@ func (s *Systems) submitting(n int, open opener, submit func(keeper, int) error,
 		if err != nil {
 			return nil, err
 		}
-		// What is made by the first task is not what the next one costs.
+		// The first tasks pay for what is made once, such as connections.
 		if err := submit(k, warmUp); err != nil {
 			return nil, err
 		}

@@ -17,10 +17,9 @@ const (
 	passed     = "share of the allowance"
 )
 
-// neverAbove is the promise of a limiter: over any time, no more than the rate
-// times that time, and the burst once. The bucket is large, because what a
-// limiter earns twice when it gets its times mixed up, it cannot keep in a
-// small one.
+// neverAbove checks the promise of a limiter: over any time, at most the rate
+// times that time, and the burst once. The bucket is large, because a small one
+// could not hold the tokens that a limiter with a wrong order of times earns twice.
 func neverAbove() measure.Case {
 	return measure.Case{
 		Name:     "64 goroutines try without pause at 100 k/s, burst 100,000",
@@ -43,7 +42,7 @@ func neverAbove() measure.Case {
 }
 
 // above starts its clock before the bucket exists and stops it when the last
-// caller has gone, so what a limiter may let through is never counted short.
+// caller has gone, so the tokens that a limiter may admit are never underestimated.
 func above(prepare func() func() bool) func(*measure.Stage) (measure.Values, error) {
 	return func(st *measure.Stage) (measure.Values, error) {
 		span := st.Span(2 * time.Second)

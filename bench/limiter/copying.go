@@ -43,7 +43,7 @@ func copyPace(prepare func() throttle) func(*measure.Stage) (measure.Values, err
 		wrap := prepare()
 		return p.run(copies, copyRate, func(ctx context.Context) {
 			r := wrap(ctx, endless{ctx})
-			// It ends by the context's error, which is what it is meant to do.
+			// It ends with the context's error, as expected.
 			_, _ = io.CopyBuffer(counter{p}, r, make([]byte, copyChunk))
 		}), nil
 	}
@@ -64,7 +64,7 @@ func copyJuju() throttle {
 	return func(_ context.Context, r io.Reader) io.Reader { return jujulimit.Reader(r, b) }
 }
 
-// waitingReader is what users of x/time/rate write around a stream.
+// waitingReader is a reader as users of x/time/rate write it around a stream.
 type waitingReader struct {
 	ctx     context.Context //nolint:containedctx // io.Reader has no room for one
 	r       io.Reader
@@ -79,7 +79,7 @@ func (w waitingReader) Read(p []byte) (int, error) {
 	return n, w.limiter.WaitN(w.ctx, n)
 }
 
-// endless gives as many bytes as are asked for, until its context ends.
+// endless fills each buffer, until its context ends.
 type endless struct {
 	ctx context.Context //nolint:containedctx // io.Reader has no room for one
 }

@@ -1,5 +1,5 @@
-// Package limiter measures the token bucket: what it costs, and what it lets
-// through.
+// Package limiter measures the token bucket: what it costs, and how many
+// tokens it admits.
 package limiter
 
 import (

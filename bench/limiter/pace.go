@@ -29,7 +29,7 @@ func paceGoals() []string {
 	return []string{rateError + " ≤ 0.5 %", slowest + " ≥ 99 %", fastest + " ≤ 101 %"}
 }
 
-// pace counts what goes through in each window.
+// pace counts the tokens that are admitted in each window.
 type pace struct {
 	start  time.Time
 	window time.Duration
@@ -55,7 +55,7 @@ func (p *pace) run(workers int, perSecond float64, work func(ctx context.Context
 	return p.values(perSecond * p.window.Seconds())
 }
 
-// values are percentages of what one window is meant to let through.
+// values are percentages of the tokens that one window should admit.
 func (p *pace) values(meant float64) measure.Values {
 	least, most, sum := math.Inf(1), 0.0, 0.0
 	for i := range windows {

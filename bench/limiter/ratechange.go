@@ -18,7 +18,7 @@ const (
 )
 
 // rateChange raises the rate while all callers wait. A limiter whose callers sleep
-// for a time that it computed beforehand cannot shorten that.
+// for a time that was computed beforehand cannot shorten that time.
 func rateChange() measure.Case {
 	return measure.Case{
 		Name:     "64 waiters, the rate is raised from 100/s to 100 k/s",

@@ -37,7 +37,7 @@ func try(goroutines int, ratioUber float64) measure.Case {
 	}
 }
 
-// shared has goroutines share one loop's work. Alone, it stays where it is.
+// shared has goroutines share one loop's work. With one goroutine, the caller does it.
 func shared(goroutines int, prepare func() measure.Loop) func(*measure.Stage) measure.Loop {
 	return func(*measure.Stage) measure.Loop {
 		loop := prepare()
@@ -50,8 +50,7 @@ func shared(goroutines int, prepare func() measure.Loop) func(*measure.Stage) me
 	}
 }
 
-// tryClock reads the clock, which no limiter without a ticking goroutine can
-// do without.
+// tryClock only reads the clock, as each limiter without a ticking goroutine must.
 func tryClock() measure.Loop {
 	start := measure.Now()
 	return func(n int) int {
@@ -65,7 +64,7 @@ func tryClock() measure.Loop {
 	}
 }
 
-// tryCAS is a bucket and no more: one word, no tiers, no waiting.
+// tryCAS is only a bucket: one word, no tiers, no waiting.
 func tryCAS() measure.Loop {
 	b := newWord(plenty, plenty)
 	return func(n int) int {
@@ -92,7 +91,7 @@ func tryStint() measure.Loop {
 	}
 }
 
-// tryUber takes, because that limiter knows no trying; at this rate no take
+// tryUber calls Take, because that limiter has no try; at this rate no Take
 // has to wait.
 func tryUber() measure.Loop {
 	l := ratelimit.New(plenty)

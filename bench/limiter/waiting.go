@@ -49,7 +49,7 @@ func waitStint() waiter {
 
 func waitXTime() waiter { return rate.NewLimiter(busyRate, busyBurst).Wait }
 
-// waitUber and waitJuju know no contexts. At this rate no caller waits long.
+// waitUber and waitJuju take no context. At this rate no caller waits long.
 func waitUber() waiter {
 	l := ratelimit.New(busyRate, ratelimit.WithSlack(busyBurst))
 	return func(context.Context) error { l.Take(); return nil }

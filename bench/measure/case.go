@@ -28,7 +28,7 @@ type Case struct {
 	// N is how many operations one sample does; 0 takes as many as fill the
 	// runner's target time.
 	N int
-	// Readings are what the probes answer, the main one first. A case of loops
+	// Readings are what the probes measure, the main one first. A case of loops
 	// leaves it empty.
 	Readings []Reading
 	// Ours names the subject that the goals are about.

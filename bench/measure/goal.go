@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Goal is what a reading of our subject is meant to be: at most or at least a
+// Goal is a bound of a reading of our subject: at most or at least a
 // bound, or a multiple of another subject's reading in the same rounds.
 type Goal struct {
 	Reading string
@@ -18,7 +18,7 @@ type Goal struct {
 	text string // the goal without its reading, as it was written
 }
 
-// unitTable is what a bound may be written in. Times become nanoseconds, because
+// unitTable has the units of bounds. Times become nanoseconds, because
 // that is what loops answer, and sizes bytes; the other units are for the reader.
 var unitTable = map[string]float64{
 	"": 1, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "MiB": 1 << 20, "GiB": 1 << 30, "%": 1, "/s": 1,

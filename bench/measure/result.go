@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Result is what a case has given: for each subject, in the case's order, one
+// Result is the result of a case: for each subject, in the case's order, one
 // set of values for each round.
 type Result struct {
 	Case    Case

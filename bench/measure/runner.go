@@ -17,7 +17,7 @@ type Runner struct {
 	Once bool
 }
 
-// Full measures for figures. Rounds below 5 leave the medians to chance.
+// Full measures for figures. With fewer than 5 rounds, medians are random.
 func Full(rounds int) Runner {
 	return Runner{Rounds: rounds, Target: 250 * time.Millisecond, Distances: true}
 }

@@ -44,7 +44,7 @@ func (s Subject) timed(loop Loop, n int) (Values, error) {
 	}, s.check(done, n)
 }
 
-// check is what keeps a subject from being quick by leaving work out.
+// check keeps a subject from being fast by leaving work out.
 func (s Subject) check(done, n int) error {
 	if done != n {
 		return fmt.Errorf("%s: did %d of %d operations", s.Name, done, n)

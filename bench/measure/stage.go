@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stage is what one sample of one subject runs on.
+// Stage is the environment of one sample of one subject.
 type Stage struct {
 	// N is how many operations the sample will do in all, for subjects that
 	// make room beforehand.

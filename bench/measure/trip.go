@@ -60,7 +60,7 @@ func timeTrips() float64 {
 	return float64(took.Nanoseconds()) / tripsTimed
 }
 
-// Distance is what [Trip] gave right before and right after a sample.
+// Distance is the results of [Trip] right before and right after a sample.
 type Distance struct{ Before, After float64 }
 
 // Cores is the state of the two cores during a sample.

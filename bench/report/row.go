@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/bench/measure"
 )
 
-// Row is one figure: what one subject gave for one reading of one case. The
+// Row is one figure: a reading of one subject in one case. The
 // names of its fields are the format of results.json.
 type Row struct {
 	Suite   string `json:"suite"`

@@ -84,7 +84,7 @@ func paced(n int, work func(n int) error) func(*measure.Stage) (measure.Values, 
 	}
 }
 
-// startUp is what one pays before the first job.
+// startUp measures the time before the first job.
 func (p *Programs) startUp() measure.Case {
 	const nothing = "stint run, empty list"
 	return measure.Case{

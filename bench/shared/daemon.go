@@ -90,7 +90,7 @@ func (d *daemon) release(c *daemonClient) {
 	}
 }
 
-// grant gives out what is free.
+// grant grants the free tokens.
 func (d *daemon) grant() {
 	for tier := stint.Tiers - 1; tier >= 0 && d.free > 0; {
 		if len(d.waits[tier]) == 0 {
