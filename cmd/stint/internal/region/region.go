@@ -81,11 +81,13 @@ func (s Spec) Open(ctx context.Context, waits func()) (*shm.Region, error) {
 			}
 		},
 	}
-	var region *shm.Region
-	err := cfg.Do(ctx, func(ctx context.Context) (err error) {
-		region, err = s.TryOpen(ctx)
-		return err
-	})
+	region, err := s.TryOpen(ctx) // also if ctx has ended: its error is the reason
+	if errors.Is(err, shm.ErrFull) {
+		err = cfg.Do(ctx, func(ctx context.Context) (err error) {
+			region, err = s.TryOpen(ctx)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
