@@ -42,6 +42,9 @@ func (c *core) dispatch(freed int, finished bool) {
 			c.queue.pace.start(int(p.tier), given < 0 && c.cfg.Slots == nil)
 		}
 		c.start(p)
+		if c.cfg.Slots != nil && c.shared.complete(given) {
+			break
+		}
 	}
 	if c.cfg.Slots != nil {
 		c.shared.want(c.gate.running())

@@ -140,8 +140,8 @@ func (f *Fake) TryAcquire(stint.Priority) (stint.Grant, error) {
 	return p.last, nil
 }
 
-// Release releases a grant and notifies the participants that wait, from another
-// goroutine because the caller holds its scheduler's lock.
+// Release releases a grant. If its slot is not taken again before the scheduler's lock is
+// released, the participants that wait are notified, from another goroutine.
 func (f *Fake) Release(grant stint.Grant) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -157,9 +157,18 @@ func (f *Fake) Release(grant stint.Grant) {
 
 func (f *Fake) freeLocked(grant stint.Grant) {
 	delete(f.held, grant)
-	if notify := f.pool.waitingLocked(); len(notify) > 0 {
-		go call(notify)
+	go f.pool.offer()
+}
+
+// offer notifies the participants that wait, if a slot is free.
+func (p *Pool) offer() {
+	p.mu.Lock()
+	var notify []func()
+	if p.runningLocked() < p.limit {
+		notify = p.waitingLocked()
 	}
+	p.mu.Unlock()
+	call(notify)
 }
 
 // Want records the waiters. A requested slot that arrived after they stopped waiting is
