@@ -13,7 +13,7 @@ import (
 const page = 100
 
 // Find is as [queue.Store] says. It returns the state in memory, which may not be durable
-// yet.
+// yet unless the page asks for that.
 func (m *Machine) Find(ctx context.Context, f queue.Filter, p queue.Page) (found []queue.Task, err error) {
 	if p.Limit <= 0 {
 		p.Limit = page

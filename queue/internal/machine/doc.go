@@ -97,7 +97,7 @@
 //
 // Queries:
 //
-//   - views.go: a task as answers show it, with its public state and its holds
+//   - views.go: a task as answers show it, with its public state and its holds; how much an answer may take
 //   - finder.go: the tasks that match a filter
 //   - ending.go: matches the last digits of IDs
 //   - reasons.go: why a task has not started

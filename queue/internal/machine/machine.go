@@ -41,6 +41,19 @@ type Config struct {
 	Leases LeaseStorage
 }
 
+// withDefaults returns the configuration with its unset limits as their defaults.
+func (c Config) withDefaults() Config {
+	const maxBytes, watchBuffer = 1 << 20, 1024
+	for n, usual := range map[*int]int{
+		&c.MaxPayload: maxBytes, &c.MaxResult: maxBytes, &c.MaxCheckpoint: maxBytes, &c.WatchBuffer: watchBuffer,
+	} {
+		if *n == 0 {
+			*n = usual
+		}
+	}
+	return c
+}
+
 // Machine is a [queue.Store]. Its methods are the calls of the store, in calls_work.go,
 // calls_admin.go and calls_read.go. A call checks its arguments, takes the lock for a step,
 // has a part decide, and waits until the step is durable. A Machine is safe for concurrent

@@ -16,7 +16,6 @@ import (
 const (
 	maxAfter = 1000 // tasks in After and AfterAny
 	maxError = 4096 // bytes of an error text
-	maxBytes = 1 << 20
 )
 
 // queueOf returns the queue of a submitted task.
@@ -103,18 +102,6 @@ func shortened(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxError], "") + " …"
-}
-
-func (c Config) withDefaults() Config {
-	const watchBuffer = 1024
-	for n, usual := range map[*int]int{
-		&c.MaxPayload: maxBytes, &c.MaxResult: maxBytes, &c.MaxCheckpoint: maxBytes, &c.WatchBuffer: watchBuffer,
-	} {
-		if *n == 0 {
-			*n = usual
-		}
-	}
-	return c
 }
 
 // validateEdit checks the Edit of a command, which OrderEdit must have and no other may.
