@@ -5,11 +5,11 @@
 // The root package is the API over it.
 //
 //	gate.go          the atomic word by which a slot is taken and released without a lock
-//	fifo.go          a queue of many small jobs, in chunks
+//	fifo.go          a queue of work without a key, in chunks
 //	queue.go         what waits: the policy's entries, and a fifo per tier for work without a key
 //	entry.go         work that needs more than an item: a waiting goroutine, a key, several slots
 //	engine.go        the Engine, from New to Close
-//	limits.go        the limits, which change while work runs; a pause is one of them
+//	limits.go        the limits, which may change while work runs, and the pause
 //	core.go          the slots of an engine, what waits for them, and the decision which work gets them
 //	lock.go          its lock, with the operations that goroutines leave for the holder
 //	mutex.go         the mutex of the lock
@@ -33,7 +33,7 @@
 //	backpressure.go  submitters that a bounded queue blocks
 //	shared.go        slots that are shared with other processes or hosts
 //	idle.go          calls that wait until nothing is queued or runs
-//	holders.go       the work that has slots, if the engine keeps it; keys and shared slots that it releases
+//	holders.go       the work that has slots, if the engine tracks it; releases of its key and its shared slot
 //	report.go        what waits, and why
 //	forecast.go      estimates of waits
 //	pace.go          how fast entries have started
