@@ -3,7 +3,7 @@ package backlog
 import "math/bits"
 
 // Run is a sequence of pieces of work without a key, which one entry represents. The
-// caller keeps the pieces, in a list that is smaller and quicker than one of entries,
+// caller keeps the pieces, in a list that is smaller and faster than one of entries,
 // and determines their order. A tier with a run has no other entries without a key. The
 // backlog counts the pieces through a pointer, so a piece that is appended to others
 // costs nothing here.
@@ -40,8 +40,8 @@ func (r *Run[T]) StartFirst(weight int, ticket uint64) {
 	r.follow(weight, ticket)
 }
 
-// StartMany is n ≥ 1 times StartFirst, while the run was alone and its pieces weighed
-// 1.
+// StartMany has the effect of n ≥ 1 calls of StartFirst, made while the run was alone and its
+// pieces had weight 1. The weight and the ticket are those of the piece that is first then.
 func (r *Run[T]) StartMany(n uint64, weight int, ticket uint64) {
 	t, f := &r.b.order.tiers[r.queue.tier], r.queue.flow
 	last := max(r.tag, f.floor) + (n-1)*unit // the tag of the last that starts
@@ -51,7 +51,8 @@ func (r *Run[T]) StartMany(n uint64, weight int, ticket uint64) {
 	r.follow(weight, ticket)
 }
 
-// DropFirst is [Backlog.Remove] for the first piece of such a run.
+// DropFirst is [Backlog.Remove] for the first piece of a run that has others, the next of
+// which has this weight and ticket.
 func (r *Run[T]) DropFirst(weight int, ticket uint64) { r.follow(weight, ticket) }
 
 // follow makes the entry represent the next piece.
@@ -86,7 +87,7 @@ func (b *Backlog[T]) Alone() (tier int) {
 	return -1
 }
 
-// len is the number of entries of the tier, of which a run is as many as it has pieces.
+// len returns the number of entries of the tier; a run counts as often as it has pieces.
 func (t *tier[T]) len() int {
 	if t.run == nil || t.plain.queued == 0 {
 		return t.queued
@@ -94,7 +95,7 @@ func (t *tier[T]) len() int {
 	return t.queued + *t.run - 1
 }
 
-// pieces is the number of entries of a queue, or of the pieces of a run.
+// pieces returns the number of entries of a queue, or of pieces if it is that of a run.
 func (t *tier[T]) pieces(q *queue[T]) int {
 	if q.flow.run {
 		return *t.run
