@@ -60,8 +60,8 @@ func (q *Queue) Use(wrap func(next Handler) Handler) {
 	q.handlers.use(wrap)
 }
 
-// handlers are the handlers of a queue, and the middleware around them. The first Run fixes
-// both.
+// handlers are the handlers of a queue, and the middleware around them. Neither can be set
+// after the first Run.
 type handlers struct {
 	mu         sync.Mutex
 	byKind     map[string]Handler
@@ -90,8 +90,8 @@ func (s *handlers) use(wrap func(Handler) Handler) {
 	s.middleware = append(s.middleware, wrap)
 }
 
-// fix returns the handlers in their middleware, by kind. Neither can be set any more.
-func (s *handlers) fix() map[string]Handler {
+// freeze returns the handlers in their middleware, by kind. Neither can be set any more.
+func (s *handlers) freeze() map[string]Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wrapped != nil {

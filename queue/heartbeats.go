@@ -12,8 +12,8 @@ import (
 // minute without one.
 const heartbeatMost = 20 * time.Second
 
-// heartbeatUntil sends heartbeats of the worker and its tasks until ctx ends, and obeys
-// the answers.
+// heartbeatUntil sends heartbeats of the worker and its tasks until ctx ends, and acts
+// on the answers.
 func (s *session) heartbeatUntil(ctx context.Context) {
 	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll, heartbeatMost)
 	tick := time.NewTicker(every)

@@ -59,7 +59,7 @@ const (
 	OutcomeSuccess = OutcomeKind(OnSuccess) // the handler returned without an error
 	OutcomeFailure = OutcomeKind(OnFailure) // the handler returned an error, panicked or ran out of time
 	OutcomeSnooze  = OutcomeKind(OnSnooze)  // the handler asked to be called again later; no failure
-	OutcomeRelease = OutcomeKind(OnRelease) // the worker ends the lease without a verdict; no failure
+	OutcomeRelease = OutcomeKind(OnRelease) // the worker ends the lease; neither success nor failure
 )
 
 // Trigger returns the trigger of the step that the outcome makes.

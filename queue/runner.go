@@ -104,17 +104,17 @@ func (s *session) conclude(ctx context.Context, a *Attempt, err error) (o Outcom
 		if v := recover(); v != nil {
 			err = panicked(v)
 			o = a.outcomeOf(ctx, err)
-			s.heed(a, o.Kind, err)
+			s.adjustClaims(a, o.Kind, err)
 		}
 	}()
 	o = a.outcomeOf(ctx, err)
-	s.heed(a, o.Kind, err)
+	s.adjustClaims(a, o.Kind, err)
 	return o
 }
 
-// heed slows claims down if a handler returned a shortage. Any other outcome of an
+// adjustClaims slows claims down if a handler returned a shortage. Any other outcome of an
 // attempt that was not interrupted shows that it had the resources that it needs.
-func (s *session) heed(a *Attempt, kind OutcomeKind, err error) {
+func (s *session) adjustClaims(a *Attempt, kind OutcomeKind, err error) {
 	if !IsShortage(err) {
 		if kind != OutcomeRelease {
 			a.Started()

@@ -89,10 +89,10 @@ func (q *Queue) ResumeSchedule(ctx context.Context, name string) error {
 }
 
 // TriggerSchedule submits a task of a schedule now. The schedule may be paused. It returns
-// the ID of the task when the task is durable. The ticks of the schedule do not change, and SkipOverlap ignores
-// the task. The task has the labels of a tick at the present time in the schedule's zone.
-// Errors: ErrNotFound, [ErrInvalid] if this system lacks the zone, and those of
-// [Queue.Submit]. It is not idempotent: each call submits a task.
+// the ID of the task when the task is durable. The ticks of the schedule do not change, and
+// SkipOverlap ignores the task. The task has the labels of a tick at the present time in the
+// schedule's zone. Errors: ErrNotFound, [ErrInvalid] if this system lacks the zone, and those
+// of [Queue.Submit]. It is not idempotent: each call submits a task.
 func (q *Queue) TriggerSchedule(ctx context.Context, name string) (ID, error) {
 	s, err := q.schedules.get(ctx, name)
 	switch {

@@ -37,7 +37,7 @@ type session struct {
 func newSession(
 	base context.Context, halt context.CancelCauseFunc, q *Queue, slots stint.Scheduler, queues []string,
 ) *session {
-	handling := q.handlers.fix()
+	handling := q.handlers.freeze()
 	kinds := slices.AppendSeq(make([]string, 0, len(handling)), maps.Keys(handling)) // not nil, without handlers too
 	slices.Sort(kinds)
 	ordered := make(chan struct{}, 1)

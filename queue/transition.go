@@ -21,7 +21,7 @@ const (
 	OnSuccess                    // its handler returned without an error
 	OnFailure                    // its handler returned an error, panicked or ran out of time
 	OnSnooze                     // its handler asked to be called again later; no failure
-	OnRelease                    // its worker ended the lease without a verdict: it stops, or lacks a resource
+	OnRelease                    // its worker ended the lease without success or failure: it stops, or lacks a resource
 	OnLost                       // its lease expired: the worker died or hangs
 	OnPause                      // a command paused it
 	OnResume                     // a command resumed it

@@ -61,13 +61,13 @@ func serveHandler(in, out *os.File, handlers map[string]AnyHandler) error {
 		default: // the next report serves this Sync as well
 		}
 	})
-	go obey(in, cancel, stored)
+	go receiveOrders(in, cancel, stored)
 	return h.do(ctx, attempt, syncs, func(a answer) error { return writeFrame(out, a) })
 }
 
-// obey cancels the handler's context when the worker orders it or has ended, and passes the
-// worker's answers to Sync on. It may block until the process ends.
-func obey(in io.Reader, cancel context.CancelCauseFunc, stored func(n int, why error)) {
+// receiveOrders cancels the handler's context when the worker orders it or has ended, and passes
+// the worker's answers to Sync on. It may block until the process ends.
+func receiveOrders(in io.Reader, cancel context.CancelCauseFunc, stored func(n int, why error)) {
 	for {
 		var o order
 		if err := readFrame(in, &o); err != nil {

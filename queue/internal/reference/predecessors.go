@@ -66,7 +66,7 @@ func (p Predecessors) Pending(now time.Time, t *Task) queue.State {
 }
 
 // needed reports whether a finished task is kept because unfinished tasks come after it,
-// none of which waits in vain for its success.
+// none of which waits for a success that it does not have.
 func (p Predecessors) needed(t *Task) (needed bool) {
 	for _, other := range p.tasks.all {
 		if other.State.Finished() || other.Seq < t.Seq {

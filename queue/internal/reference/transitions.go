@@ -129,7 +129,7 @@ func (tr *transitions) settle(now time.Time, t *Task, o *queue.Outcome) {
 	}
 }
 
-// release ends a lease without a verdict on the task: the task's order takes effect, or
+// release ends a lease without success or failure: the task's order takes effect, or
 // it waits for its next attempt.
 func (tr *transitions) release(now time.Time, t *Task, s queue.Step) {
 	on, to := t.Release()
