@@ -27,9 +27,9 @@
 //
 // # What a node may answer
 //
-// A change is made in the database only if the node leads, whatever the node believes. All
-// else, such as what is read and why a call is refused, is answered only if the lease of the
-// node had not ended by then. So a node that was stopped, or cut off from the database,
+// A change is made in the database only if the node leads there, whatever the state of the node
+// says. All else, such as what is read and why a call is refused, is answered only if the lease
+// of the node had not ended by then. So a node that was stopped, or cut off from the database,
 // answers nothing that is out of date.
 //
 // # Limits for work that is not a task
@@ -48,8 +48,8 @@
 //
 // # Between nodes
 //
-// The leader serves the others over TLS at [Config.Listen]. Its row in the database tells
-// them the address, a token and the hash of its certificate, all three new for each process:
+// The leader serves the others over TLS at [Config.Listen]. Its row in the database has
+// the address, a token and the hash of its certificate, all three new for each process:
 // there is nothing to distribute, and a process that cannot read the database can neither
 // call the leader nor pass for it.
 package cluster

@@ -214,7 +214,7 @@ func (p *permits) receive(number uint64, a answer) {
 	}
 	for _, o := range a.Orders {
 		if s := find(p.slots, o.ID); s != nil {
-			s.obeyLocked(o)
+			s.applyLocked(o)
 		}
 	}
 	for _, u := range a.Usage {
@@ -224,7 +224,7 @@ func (p *permits) receive(number uint64, a answer) {
 	}
 	for _, o := range a.Rates {
 		if b := find(p.buckets, o.ID); b != nil {
-			b.obeyLocked(o, now)
+			b.applyLocked(o, now)
 		}
 	}
 	for _, u := range a.RateUsage {
@@ -269,7 +269,7 @@ func (p *permits) expireLocked(now time.Time) {
 	}
 }
 
-// newsLocked makes claims that are urgent be sent.
+// newsLocked triggers a report to the leader, if a claim is urgent.
 func (p *permits) newsLocked() {
 	for _, s := range p.slots {
 		s.newsLocked()

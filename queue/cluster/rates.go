@@ -157,7 +157,7 @@ func (b *Bucket) Usage() stint.BucketUsage {
 	return u
 }
 
-// newsLocked makes the leader know of what is urgent.
+// newsLocked triggers a report to the leader, if there is something urgent to report.
 func (b *Bucket) newsLocked() {
 	if b.account.Urgent() {
 		wake(b.p.news)
@@ -196,8 +196,8 @@ func (b *Bucket) offer() {
 	b.newsLocked()
 }
 
-// obeyLocked does what an order says.
-func (b *Bucket) obeyLocked(o ledger.RateOrder, now time.Time) {
+// applyLocked applies an order of the ledger.
+func (b *Bucket) applyLocked(o ledger.RateOrder, now time.Time) {
 	b.order, b.arrived = o, now
 	if b.account.Apply(o) {
 		b.notifyLocked()

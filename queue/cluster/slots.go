@@ -24,8 +24,8 @@ type SlotsConfig struct {
 //
 // The node leases permits from the leader, as many as entries wait, and hands them over
 // between its own entries without asking. While no other host waits it keeps permits that
-// are free, for about a second. So TryAcquire of a scheduler fails if the node has no permit
-// at hand, and asks for one meanwhile; Acquire waits for it, about one round trip.
+// are free, for about a second. So TryAcquire of a scheduler fails if the node has no free
+// permit, and asks for one meanwhile; Acquire waits for it, about one round trip.
 //
 // Hosts are served by tier, and in a tier by order of arrival. Hosts that always have
 // entries of the same tier get equal shares; a share of less than a permit is a turn of 10
@@ -36,8 +36,8 @@ type SlotsConfig struct {
 // The leader gives them to others half a second later at the earliest, so work that needs
 // longer to stop may overlap with other work. The permits of a host that was killed come
 // back within 5 s. A change of leader ends no work if the next one leads within about 4 s.
-// It finds out which host has which permits; those that are not in use are granted again 5 s after
-// it has begun to lead, those that a host returns at once.
+// The reports of the hosts show the next leader which permits they have; those that are
+// not in use are granted again 5 s after it has begun to lead, those that a host returns at once.
 type Slots struct {
 	p    *permits
 	name string
@@ -171,7 +171,7 @@ func (s *Slots) Usage() stint.Usage {
 	return u
 }
 
-// newsLocked makes the leader know of what is urgent.
+// newsLocked triggers a report to the leader, if there is something urgent to report.
 func (s *Slots) newsLocked() {
 	if s.account.Urgent() {
 		wake(s.p.news)
@@ -217,8 +217,8 @@ func (s *Slots) offer() {
 	s.newsLocked()
 }
 
-// obeyLocked does what an order says.
-func (s *Slots) obeyLocked(o ledger.Order) {
+// applyLocked applies an order of the ledger.
+func (s *Slots) applyLocked(o ledger.Order) {
 	before := s.account.Used()
 	_, revoked := s.account.Apply(o)
 	if revoked && before > 0 {

@@ -15,7 +15,7 @@ const All = math.MaxInt32
 // MaxMax is the largest Max of a limit.
 const MaxMax = 1 << 20
 
-// Claim is what a node tells the ledger about one of its accounts.
+// Claim is the part of a message from a node to the ledger that is about one of its accounts.
 type Claim struct {
 	ID       uint64 `json:"id"` // of the account, on its node
 	Limit    string `json:"limit"`
@@ -29,7 +29,7 @@ type Claim struct {
 	// For Usage.
 	Used    int  `json:"used"`
 	Waiting int  `json:"waiting"`
-	Ask     bool `json:"ask,omitempty"` // it wants to know the usage
+	Ask     bool `json:"ask,omitempty"` // it asks for the usage
 }
 
 // repeats reports whether a claim is the one before, as far as decisions depend on it.
@@ -38,7 +38,7 @@ func (c Claim) repeats(before Claim) bool {
 	return c == before
 }
 
-// Order is what the ledger tells an account.
+// Order is the answer of the ledger for an account.
 type Order struct {
 	ID      uint64 `json:"id"`
 	Granted uint64 `json:"granted"` // permits that it was granted, ever
@@ -65,7 +65,7 @@ type Holder struct {
 	Own     bool   `json:"own,omitempty"` // the account that has asked
 }
 
-// RateClaim is what a node tells the ledger about one of its token accounts.
+// RateClaim is a [Claim] for a token account.
 type RateClaim struct {
 	ID        uint64  `json:"id"` // of the token account, on its node
 	Rate      string  `json:"rate"`
@@ -81,10 +81,10 @@ type RateClaim struct {
 	Spare     int64   `json:"spare,omitempty"` // tokens that it could use if they are there now
 	Debt      int64   `json:"debt,omitempty"`  // tokens that it takes on credit
 	Waiting   int     `json:"waiting"`         // for RateUsage
-	Ask       bool    `json:"ask,omitempty"`   // it wants to know the usage
+	Ask       bool    `json:"ask,omitempty"`   // it asks for the usage
 }
 
-// RateOrder is what the ledger tells a token account.
+// RateOrder is an [Order] for a token account.
 type RateOrder struct {
 	ID      uint64        `json:"id"`
 	Granted uint64        `json:"granted"`        // tokens that it was granted, ever
