@@ -52,7 +52,7 @@ func (a *attempt) again(ctx context.Context, b *backoff, err error) error {
 
 // startsOver reports whether an error means that the whole file has to be sent again.
 func startsOver(err error) bool {
-	return errors.Is(err, protocol.ErrGone) || errors.Is(err, errDoubt) || errors.Is(err, protocol.ErrMismatch)
+	return errors.Is(err, protocol.ErrGone) || errors.Is(err, errUnverified) || errors.Is(err, protocol.ErrMismatch)
 }
 
 // backoff is the delays between requests that fail in a row. The policy decides how many.

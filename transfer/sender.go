@@ -11,9 +11,9 @@ import (
 // errRead is wrapped by errors of the file, which no repetition of a request can help.
 var errRead = errors.New("read the file")
 
-// errDoubt is the reason to start over if a file was written to since its last attempt, and
+// errUnverified is the reason to start over if a file was written to since its last attempt, and
 // the server has bytes of it whose content no checksum proves.
-var errDoubt = errors.New("the file has changed, and the server has a part of a chunk of it")
+var errUnverified = errors.New("the file has changed, and the server has a part of a chunk of it")
 
 // sender sends one lane of a plan.
 type sender struct {
@@ -100,7 +100,7 @@ func (s sender) settle(ctx context.Context, i int, offset int64, theirs *uint32)
 		s.plan.chunks.lose(i, i+1)
 		return false, nil
 	case from < offset && state != ChunkDone && changed && theirs == nil && (to > offset || sum == 0):
-		return true, errDoubt
+		return true, errUnverified
 	case to <= offset && state != ChunkDone:
 		now, err := s.attempt.source.sum(ctx, from, to, false)
 		switch {
@@ -109,7 +109,7 @@ func (s sender) settle(ctx context.Context, i int, offset int64, theirs *uint32)
 		case theirs != nil && now.crc != *theirs:
 			return false, nil
 		case theirs == nil && changed && now.crc != sum:
-			return true, errDoubt
+			return true, errUnverified
 		}
 		s.plan.chunks.done(i, now.crc)
 	}

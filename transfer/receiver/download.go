@@ -13,7 +13,7 @@ import (
 )
 
 // serveFile answers GET and HEAD of a finished file by its ID, with ranges. The content
-// is foreign: a browser may save it, but must not show it as a page of this site.
+// is not trusted: a browser may save it, but must not show it as a page of this site.
 func (r *requests) serveFile(w http.ResponseWriter, req *http.Request, id string) error {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return refuse(http.StatusMethodNotAllowed, "%s is not a method of finished files", req.Method)
@@ -49,15 +49,15 @@ func (r *requests) serveFile(w http.ResponseWriter, req *http.Request, id string
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": u.fileName()}))
 	h.Set("Content-Security-Policy", "sandbox")
-	// The client may read slowly, or not at all. A deadline that is set after the return would be set on the
-	// writer of no request.
+	// The client may read slowly, or not at all. The deadline must not be set after the return, when the writer
+	// may no longer be used.
 	interrupted := make(chan struct{})
-	unclose := context.AfterFunc(r.ctx, func() {
+	stop := context.AfterFunc(r.ctx, func() {
 		defer close(interrupted)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 	})
 	defer func() {
-		if !unclose() {
+		if !stop() {
 			<-interrupted
 		}
 	}()

@@ -25,7 +25,7 @@ type session struct {
 	w       http.ResponseWriter
 	conn    *http.ResponseController
 	done    chan struct{} // closed by end
-	unclose func() bool   // ends the wait for Close of the receiver
+	unwatch func() bool   // ends the wait for Close of the receiver
 	timer   *time.Timer   // calls silent; owned by the bodyReader
 
 	mu          sync.Mutex
@@ -43,7 +43,7 @@ func (r *requests) take(w http.ResponseWriter, req *http.Request, u *upload) (*s
 	s := &session{
 		u: u, ctx: ctx, cancel: cancel, w: w, conn: http.NewResponseController(w), done: make(chan struct{}),
 	}
-	s.unclose = context.AfterFunc(r.ctx, func() { s.interrupt(errClosing) }) //nolint:contextcheck // the receiver's
+	s.unwatch = context.AfterFunc(r.ctx, func() { s.interrupt(errClosing) }) //nolint:contextcheck // the receiver's
 	for {
 		before, err := s.enter()
 		if err != nil {
@@ -84,7 +84,7 @@ func (s *session) enter() (before *session, err error) {
 
 // leave ends the session's waits for Close and for its context.
 func (s *session) leave() {
-	s.unclose()
+	s.unwatch()
 	s.cancel(nil)
 }
 

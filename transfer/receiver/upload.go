@@ -89,8 +89,8 @@ func (u *upload) setLength(n int64) error {
 	return nil
 }
 
-// cancel removes an upload: a whole file, or one part of a group, whose file goes with
-// the last part. The file of a concatenation that an error has stopped goes as a whole. A
+// cancel removes an upload: a whole file, or one part of a group, whose file is removed with
+// the last part. The file of a concatenation that an error has stopped is removed as a whole. A
 // finished file stays; only its receipt is removed. The caller must be the writer, or u must
 // be complete.
 func (u *upload) cancel() error {
@@ -113,7 +113,7 @@ func (u *upload) cancel() error {
 		return f.removeLocked()
 	}
 	f.dropLane(u)
-	f.appendSoon(record{Drop: &u.number}) // a full disk must not prevent the making of room
+	f.appendSoon(record{Drop: &u.number}) // a full disk must not prevent a removal, which frees space
 	f.store.mu.Lock()
 	delete(f.store.uploads, u.id)
 	f.store.mu.Unlock()
