@@ -4,8 +4,8 @@ package dbserver
 
 import "syscall"
 
-// childOf are the attributes of a server that a signal to our terminal does not
-// reach.
+// childOf returns the attributes of a server that a signal to the terminal of this process
+// does not reach.
 func childOf(as *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: as, Setpgid: true}
 }

@@ -70,7 +70,7 @@ func (p *Postgres) Run(dir string, settings ...string) (*Server, error) {
 		return nil, err
 	}
 	data := filepath.Join(dir, "postgres")
-	// It keeps the owner, which is not always us.
+	// It keeps the owner, which may be another user than that of this process.
 	if _, err := command.Run("", nil, "cp", "-a", p.original, data); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (p *Postgres) serve(data string, settings ...string) (*Server, error) {
 		args = append(args, "-c", setting)
 	}
 	s := &Server{
-		DSN: "postgres://bench@" + address + "/postgres?sslmode=disable", polite: syscall.SIGINT, abrupt: syscall.SIGQUIT,
+		DSN: "postgres://bench@" + address + "/postgres?sslmode=disable", stop: syscall.SIGINT, kill: syscall.SIGQUIT,
 	}
 	s.start = func() (*process, error) {
 		return start(data, childOf(p.user, syscall.SIGQUIT), func() error { return connect(s.DSN) },

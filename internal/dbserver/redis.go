@@ -42,7 +42,7 @@ func RunRedis(dir string, sync Sync) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{DSN: redisScheme + address, polite: syscall.SIGTERM, abrupt: syscall.SIGKILL}
+	s := &Server{DSN: redisScheme + address, stop: syscall.SIGTERM, kill: syscall.SIGKILL}
 	s.start = func() (*process, error) {
 		return startRedis(dir, "tcp", address, "--port", port, "--bind", "127.0.0.1",
 			"--appendonly", "yes", "--appendfsync", string(sync))

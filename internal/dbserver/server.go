@@ -29,7 +29,7 @@ type Server struct {
 	start   func() (*process, error)
 	process *process
 	// The signals that end it in order, without a wait for its clients, and as a crash does.
-	polite, abrupt syscall.Signal
+	stop, kill syscall.Signal
 }
 
 // Again starts the server again after Stop or Kill.
@@ -39,16 +39,16 @@ func (s *Server) Again() (err error) {
 }
 
 // Stop ends the server in order.
-func (s *Server) Stop() { s.process.stop(s.polite) }
+func (s *Server) Stop() { s.process.stop(s.stop) }
 
 // Kill ends the server at once, as a crash does.
-func (s *Server) Kill() { s.process.stop(s.abrupt) }
+func (s *Server) Kill() { s.process.stop(s.kill) }
 
 // process is the process of a server.
 type process struct {
-	cmd   *exec.Cmd
-	said  bytes.Buffer // what it said; to be read when it has ended
-	ended chan struct{}
+	cmd    *exec.Cmd
+	output bytes.Buffer // of the program; read only after it has ended
+	ended  chan struct{}
 }
 
 // start starts a program in dir and waits until up answers nil.
@@ -56,13 +56,13 @@ func start(
 	dir string, attributes *syscall.SysProcAttr, up func() error, name string, args ...string,
 ) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})} //nolint:noctx // stop ends it
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = dir, &p.said, &p.said, attributes
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = dir, &p.output, &p.output, attributes
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.cmd.Wait() // how it ended, it says itself
+		_ = p.cmd.Wait() // its output says how it ended
 	}()
 	for limit := time.Now().Add(startWithin); ; time.Sleep(tryEvery) {
 		err := up()
@@ -71,7 +71,7 @@ func start(
 		}
 		select {
 		case <-p.ended:
-			return nil, fmt.Errorf("%s ended: %s", filepath.Base(name), strings.TrimSpace(p.said.String()))
+			return nil, fmt.Errorf("%s ended: %s", filepath.Base(name), strings.TrimSpace(p.output.String()))
 		default:
 		}
 		if time.Now().After(limit) {
