@@ -30,7 +30,7 @@ const yields = 2
 // it starts a new cycle by itself, for the next round of the same parties or others.
 //
 // In each cycle either all parties pass or none does. A party whose context ends breaks
-// the barrier, because the others would wait for it in vain: they get [ErrBroken], and so
+// the barrier, because the others would wait for it for ever: they get [ErrBroken], and so
 // does every call until [Barrier.Reset].
 //
 // [NewBarrier] makes a barrier; the methods of the zero value panic. All methods are safe

@@ -70,7 +70,7 @@ func (r *responder) send(w http.ResponseWriter, a answer) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // the client is gone; it repeats the call if it needs the answer
+	_, _ = w.Write(a.body) // if it fails, the client is gone; it repeats the call if it needs the answer
 }
 
 // refuse answers a request that is not a valid call.

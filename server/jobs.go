@@ -12,7 +12,7 @@ import (
 // jobs is [Config.Jobs].
 type jobs func(to string) (most, running int, notes []string, err error)
 
-// call returns, or changes, how many tasks this process may run at once.
+// call returns how many tasks this process may run at once, and changes that if the call says to.
 func (j jobs) call(_ context.Context, _ time.Time, in wire.JobsCall) (wire.JobsState, error) {
 	if j == nil {
 		return wire.JobsState{}, fmt.Errorf("%w: the process of this server runs no tasks", queue.ErrNotFound)

@@ -1,4 +1,4 @@
-// Package version tells the version of this module in the program.
+// Package version returns the version of this module in the program.
 package version
 
 import (

@@ -62,13 +62,13 @@
 // return [queue.ErrUnavailable] with the reason afterwards, as later calls do at once; what
 // had been decided is written when the server is back. This holds for a server that cannot
 // be reached, loads its data, is a read-only replica, or has no disk space left.
-// After a broken connection, the number of the last batch tells whether a batch was made,
+// After a broken connection, the number of the last batch shows whether a batch was made,
 // so that it is not lost and not made twice.
 //
 // The server must not remove keys by itself: Open refuses a maxmemory-policy of allkeys.
 // A pending task with a payload of 100 bytes takes about 270 bytes of the server's memory.
-// When maxmemory is reached, the store refuses new tasks with [queue.ErrUnavailable]. What it has
-// goes on: tasks run and end, schedules submit, and commands cancel and purge. For that the store
+// When maxmemory is reached, the store refuses new tasks with [queue.ErrUnavailable]. All else
+// continues: tasks run and end, schedules submit, and commands cancel and purge. For that the store
 // exceeds maxmemory by what these need.
 //
 // # Keys and their format

@@ -16,7 +16,7 @@
 // If the connection breaks during a write, the write may have been made or not. Each batch
 // has the number after that of the batch before it, the server makes a batch only in that
 // order, and stores its number in the same transaction. So after an error the number on
-// the server tells whether the batch was made.
+// the server shows whether the batch was made.
 package dbrows
 
 // The files:

@@ -1,4 +1,4 @@
-// Package stall tells callers that a write takes too long to wait for it.
+// Package stall notifies callers that a write takes too long to wait for it.
 package stall
 
 import (

@@ -23,7 +23,7 @@ func newPacer(cfg *Config, running *registry) pacer {
 	var p pacer
 	checks := cfg.Gates
 	if cfg.Load > 0 {
-		young := func() int { return running.young(clock.Now(), felt) }
+		young := func() int { return running.young(clock.Now(), loadLag) }
 		checks = append(checks, gate.Load(cfg.Load, gate.ReadLoad, young))
 	}
 	if cfg.Delay > 0 || len(checks) > 0 {
@@ -36,8 +36,8 @@ func newPacer(cfg *Config, running *registry) pacer {
 	return p
 }
 
-// felt is the time after which the load average includes most of the load of a process.
-const felt = 5 * time.Second
+// loadLag is the time after which the load average includes most of the load of a process.
+const loadLag = 5 * time.Second
 
 // burst returns how many jobs may start at once under a rate: about 10 ms worth, so that
 // starts are spread out. A burst of 1 s worth, usual for limiters, would allow twice the
