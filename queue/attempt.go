@@ -23,6 +23,7 @@ type Attempt struct {
 	round        uint64    // of slow, when the attempt began
 	heartbeatNow func()    // triggers a heartbeat; nil without a session
 	queue        *Queue    // nil without a session
+	settler      *settler  // of the queue from which the task was claimed; nil without a session
 
 	mu         sync.Mutex
 	handling   *stoppable // the handler's context; nil before it is called

@@ -147,7 +147,7 @@ func (d *dispatcher) overdue(now time.Time) (late []*Attempt) {
 	return late
 }
 
-// release releases tasks that have not started. It does not use the settler, which may
+// release releases tasks that have not started. It does not wait for the settler, which may
 // wait for the store: the dispatcher has to notice the end of ctx.
 func (d *dispatcher) release(left []*Attempt) {
 	if len(left) > 0 {
@@ -255,7 +255,7 @@ func (d *dispatcher) refill() {
 	d.cut = cut
 	d.mu.Unlock()
 	got, err := s.q.store.Claim(ctx, asked, c)
-	attempts := s.begin(got.Tasks, asked.Add(s.q.cfg.Lease))
+	attempts := s.begin(c.Queue, got.Tasks, asked.Add(s.q.cfg.Lease))
 	switch {
 	case errors.Is(err, ErrClosed):
 		s.halt(err)

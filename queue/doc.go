@@ -79,7 +79,7 @@ package queue
 //   - attempt.go: Attempt, a task while its handler runs
 //   - stoppable.go: the context of an attempt
 //   - outcome.go: the outcome that an error of a handler means
-//   - settler.go: writes outcomes, many at once
+//   - settler.go: writes the outcomes of each queue, many at once
 //   - heartbeats.go: extends leases, and receives orders
 //   - leases.go: the leases of a session; ends attempts whose leases have expired
 //   - maintenance.go: calls Maintain at the time that the store asks for

@@ -78,7 +78,7 @@ func (h *hooks) begun(ctx context.Context) {
 // for handlers.
 func (h *hooks) end() error {
 	defer h.stop()
-	h.last = h.s.leases.lastSettled() // before the clock: no end is acknowledged later than at
+	h.last = h.s.leases.lastSettled() // before the clock: none was settled later than at
 	h.at = h.s.q.clock.Now()
 	close(h.over)
 	if h.s.q.shutdown.wait(&h.all, func(error) { h.stop() }) {
@@ -96,7 +96,7 @@ func (h *hooks) watch(name string, fn func(Event)) {
 	var steps atomic.Int64 // odd while an event is delivered
 	go h.stopWhenQuiet(ctx, stop, &steps)
 	began := sync.OnceFunc(func() { h.began <- struct{}{} })
-	reached := mark{h: h}
+	reached := mark{h: h, ends: make(map[string]end)}
 	watch(ctx, h.s.q.store, h.s.q.cfg.Poll, began, func(e Event) {
 		steps.Add(1)
 		defer steps.Add(1)
@@ -116,16 +116,23 @@ func (h *hooks) watch(name string, fn func(Event)) {
 // of the store's clock, which may differ from that of this process: the last event that
 // both know gives the difference.
 type mark struct {
-	h     *hooks
-	lease leaseOf   // the last lease of the session whose end the watch has delivered
-	at    time.Time // when that lease ended, by the store's clock
+	h *hooks
+	// ends are, by queue, the last ends of the session's leases that the watch has delivered. The
+	// store answers the calls of different queues in any order, those of one queue in theirs.
+	ends map[string]end
+}
+
+// end is the end of a lease, by the store's clock.
+type end struct {
+	lease leaseOf
+	at    time.Time
 }
 
 // later reports whether an event happened after the session had ended, so that events of
 // other workers do not keep Run from returning.
 func (m *mark) later(e Event) bool {
 	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.leases.has(lease) {
-		m.lease, m.at = lease, e.At
+		m.ends[e.Queue] = end{lease, e.At}
 	}
 	select {
 	case <-m.h.over:
@@ -133,14 +140,17 @@ func (m *mark) later(e Event) bool {
 		return false
 	}
 	last, after := m.h.last, haltTimeout
+	reached := m.ends[last.queue]
 	switch {
 	case last == lastEnd{}: // nothing has been settled, so the difference of the clocks is unknown
 		return e.At.After(m.h.at.Add(after))
-	case last.lease != m.lease: // the last end is still to come, or was missed
+	case last.lease != reached.lease: // the last end is still to come, or was missed
 		return false
 	}
-	after += m.h.at.Sub(last.acknowledged)
-	return e.At.After(m.at.Add(after))
+	// Counted from when the outcome was sent, and not from the answer: leases of other queues may have
+	// ended between the two.
+	after += m.h.at.Sub(last.sent)
+	return e.At.After(reached.at.Add(after))
 }
 
 // stopWhenQuiet ends a watch when the session has ended and no more events come. A store

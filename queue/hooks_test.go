@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,72 @@ func TestC3_HooksReceiveTheLastOutcomes(t *testing.T) {
 			if events != 1 || dead != 1 {
 				t.Fatalf("OnEvent received %d dead letters and OnDead %d, want one each", events, dead)
 			}
+		})
+	}
+}
+
+// sluggish is a store that answers to the outcome of a task a second late, and sends events late.
+type sluggish struct {
+	queue.Store
+	task   *queue.ID
+	events time.Duration
+}
+
+func (s sluggish) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	answers, err := s.Store.Settle(ctx, now, outcomes)
+	if outcomes[0].ID == *s.task {
+		time.Sleep(time.Second)
+	}
+	return answers, err
+}
+
+func (s sluggish) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	return s.Store.Watch(ctx, begun, func(e queue.Event) {
+		time.Sleep(time.Until(e.At.Add(s.events)))
+		fn(e)
+	})
+}
+
+// The hooks receive the last outcomes of all queues, also if the store answers to them in another
+// order than that of their events, and events of others do not keep Run from returning.
+func TestC3_HooksReceiveTheLastOutcomesOfAllQueues(t *testing.T) {
+	for _, late := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var first queue.ID
+			var ended []string
+			r := newRig(t, 2, queue.Config{})
+			r.Queue = queue.New(sluggish{r.store, &first, late}, queue.Config{
+				OnEvent: func(ctx context.Context, e queue.Event) {
+					if e.To == queue.Succeeded && ctx.Err() == nil {
+						ended = append(ended, e.Queue)
+					}
+				},
+			})
+			r.Handle("at once", func(context.Context, *queue.Attempt) error { return nil })
+			r.Handle("soon", func(context.Context, *queue.Attempt) error { time.Sleep(time.Second / 2); return nil })
+			first = r.submit("at once", queue.Options{Queue: "a"})
+			r.submit("soon", queue.Options{Queue: "b"})
+			r.start("a", "b")
+			others, stop := context.WithCancel(t.Context())
+			var submitting sync.WaitGroup
+			submitting.Go(func() {
+				for others.Err() == nil {
+					if _, err := queue.Kind[any]("k").Submit(t.Context(), r.Queue, nil, queue.Options{Queue: "c"}); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+			begun := time.Now()
+			r.end()
+			if took := time.Since(begun); took > 3*time.Second {
+				t.Errorf("events %s late: Run returned after %s", late, took)
+			}
+			if want := []string{"a", "b"}; !slices.Equal(ended, want) {
+				t.Errorf("events %s late: the hook received the ends of tasks of %q, want %q", late, ended, want)
+			}
+			stop()
+			submitting.Wait()
 		})
 	}
 }

@@ -20,15 +20,16 @@ type leases struct {
 
 	mu        sync.Mutex
 	held      map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
-	last      lastEnd              // of the leases that the store has settled
+	last      lastEnd              // of the leases that the store has settled, in the order of its answers
 	first     time.Time            // when the watchdog looks next
 	postponed bool                 // it was so late that it did not look, see catchUp
 }
 
-// lastEnd is the end of a lease, and when the store acknowledged it.
+// lastEnd is the end of a lease of a queue, and when its outcome was sent to the store first.
 type lastEnd struct {
-	lease        leaseOf
-	acknowledged time.Time
+	queue string
+	lease leaseOf
+	sent  time.Time
 }
 
 func newLeases(c clock.Steady, length time.Duration) *leases {
@@ -55,17 +56,16 @@ func (l *leases) remove(o Outcome) {
 	l.forgetLocked(leaseOf{o.ID, o.Token})
 }
 
-// settled removes the leases of outcomes that the store has answered: with nil if it has
-// settled the outcome.
-func (l *leases) settled(outcomes []Outcome, answers []error) {
+// settled removes the leases of outcomes of a queue that the store has answered: with nil if it
+// has settled the outcome. sent is when they were sent to the store first.
+func (l *leases) settled(queue string, sent time.Time, outcomes []Outcome, answers []error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.clock.Now()
 	for i, err := range answers {
 		lease := leaseOf{outcomes[i].ID, outcomes[i].Token}
 		l.forgetLocked(lease)
 		if err == nil {
-			l.last = lastEnd{lease, now}
+			l.last = lastEnd{queue, lease, sent}
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	settled := make(chan struct{})
 	go func() { //nolint:contextcheck // outcomes are settled after all contexts have ended
 		defer close(settled)
-		s.settler.run()
+		s.settlers.run()
 	}()
 	for name := range s.worker.Kinds {
 		dispatchers.Go(func() { s.dispatch(ctx, name) })
@@ -63,17 +63,17 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	dispatchers.Wait() // until ctx ends
 	err := s.end(stop)
 	by := q.clock.Now().Add(q.cfg.Lease)
-	s.settler.by.Store(&by)
+	s.settlers.by.Store(&by)
 	endLoops()
 	loops.Wait()
 	if err != nil {
-		go func() { // the settler continues for handlers that return later
+		go func() { // the settlers continue for handlers that return later
 			s.working.Wait()
-			close(s.settler.outcomes)
+			s.settlers.close()
 		}()
 		s.awaitReturned()
 	} else {
-		close(s.settler.outcomes)
+		s.settlers.close()
 		err = s.await(settled)
 	}
 	if err = errors.Join(err, hooks.end()); err != nil { // the hooks receive the last outcomes

@@ -54,15 +54,16 @@ func onSlot(ctx context.Context, r *runner) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// begin makes attempts of claimed tasks. Their leases end at until by the clock of this
+// begin makes attempts of claimed tasks of a queue. Their leases end at until by the clock of this
 // process; the store's clock may show another time.
-func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
+func (s *session) begin(queue string, tasks []Task, until time.Time) []*Attempt {
 	attempts := make([]*Attempt, len(tasks))
+	to := s.settlers.byQueue[queue]
 	late := !until.After(s.q.clock.Now()) // the claim took longer than the lease
 	for i := range tasks {
 		attempts[i] = &Attempt{
 			Task: tasks[i], lease: leaseOf{tasks[i].ID, tasks[i].Lease.Token}, until: until, heartbeatNow: s.q.runs.heartbeatNow,
-			queue: s.q,
+			queue: s.q, settler: to,
 		}
 		if late {
 			attempts[i].end(ErrStale)
@@ -72,7 +73,7 @@ func (s *session) begin(tasks []Task, until time.Time) []*Attempt {
 	return attempts
 }
 
-// perform works on a task, and passes its outcome to the settler.
+// perform works on a task, and passes its outcome to the settler of its queue.
 func (s *session) perform(ctx context.Context, a *Attempt) {
 	if stint.PriorityFrom(ctx) != a.Tier {
 		ctx = stint.WithPriority(ctx, a.Tier)
@@ -92,7 +93,7 @@ func (s *session) perform(ctx context.Context, a *Attempt) {
 	err := errExited
 	defer func() { // even if the handler calls runtime.Goexit
 		a.returns()
-		s.settler.outcomes <- s.conclude(ctx, a, err)
+		a.settler.outcomes <- s.conclude(ctx, a, err)
 	}()
 	err = protect(ctx, s.handlers[a.Kind], a)
 }
@@ -129,6 +130,6 @@ func (s *session) adjustClaims(a *Attempt, kind OutcomeKind, err error) {
 // release releases tasks that have not started.
 func (s *session) release(attempts []*Attempt) {
 	for _, a := range attempts {
-		s.settler.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}
+		a.settler.outcomes <- Outcome{ID: a.lease.id, Token: a.lease.token, Kind: OutcomeRelease}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stintgo/stint/internal/version"
 )
 
-// session is one call of [Queue.Run]. Its loops are the dispatchers, the settler, the
+// session is one call of [Queue.Run]. Its loops are the dispatchers, the settlers, the
 // heartbeats, the maintainer, the watchdog of the leases, and the ticker.
 type session struct {
 	q      *Queue
@@ -26,9 +26,9 @@ type session struct {
 	base context.Context         //nolint:containedctx // passed to the loops
 	halt context.CancelCauseFunc // ends Run as the end of the caller's context does
 
-	working sync.WaitGroup // claims and handlers
-	leases  *leases
-	settler *settler
+	working  sync.WaitGroup // claims and handlers
+	leases   *leases
+	settlers *settlers
 
 	ordered <-chan struct{} // signals that tasks may have been ordered to stop
 	slow    slowdown        // of the claims
@@ -52,7 +52,7 @@ func newSession(
 	held := newLeases(q.clock, q.cfg.Lease)
 	return &session{
 		q: q, slots: slots, base: base, halt: halt, worker: worker, handlers: handling, ordered: ordered,
-		leases: held, settler: &settler{q: q, leases: held, base: base, outcomes: make(chan Outcome, outcomesAhead)},
+		leases: held, settlers: newSettlers(base, q, held, queues),
 	}
 }
 

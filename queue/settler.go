@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -11,18 +12,54 @@ import (
 // settleMost is the largest number of outcomes that one call settles.
 const settleMost = 512
 
-// outcomesAhead is the number of outcomes that may wait for the settler before handlers
-// keep their slots.
+// outcomesAhead is the number of outcomes of a queue that may wait for its settler before
+// handlers keep their slots. They take 140 kB.
 const outcomesAhead = 1024
 
-// settler sends the outcomes of a session to the store, and removes their leases.
-type settler struct {
-	q        *Queue
-	leases   *leases
-	base     context.Context //nolint:containedctx // the calls have its values; they do not end with it
-	outcomes chan Outcome    // closed after the last one
+// settlers are the settlers of a session, by queue. A store may consist of several, each with some
+// of the queues: the outcomes of the other queues do not wait for one that does not answer.
+type settlers struct {
+	byQueue map[string]*settler
 	// by is set when the handlers have ended: no outcome is retried after that.
 	by atomic.Pointer[time.Time]
+}
+
+// newSettlers returns the settlers of some queues. Their calls have the values of base.
+func newSettlers(base context.Context, q *Queue, held *leases, queues []string) *settlers {
+	all := &settlers{byQueue: make(map[string]*settler, len(queues))}
+	for _, name := range queues {
+		all.byQueue[name] = &settler{
+			q: q, queue: name, leases: held, base: base, outcomes: make(chan Outcome, outcomesAhead), by: &all.by,
+		}
+	}
+	return all
+}
+
+// run settles outcomes until close has been called and none is left.
+func (s *settlers) run() {
+	var running sync.WaitGroup
+	for _, each := range s.byQueue {
+		running.Go(each.run)
+	}
+	running.Wait()
+}
+
+// close ends run after the outcomes so far. The caller sends no more of them.
+func (s *settlers) close() {
+	for _, each := range s.byQueue {
+		close(each.outcomes)
+	}
+}
+
+// settler sends the outcomes of a queue to the store, with one call at a time, and removes their
+// leases.
+type settler struct {
+	q        *Queue
+	queue    string
+	leases   *leases
+	base     context.Context            //nolint:containedctx // the calls have its values; they do not end with it
+	outcomes chan Outcome               // closed after the last one
+	by       *atomic.Pointer[time.Time] // of all settlers
 }
 
 // run sends outcomes until the channel is closed, with one call for all that are in the
@@ -43,17 +80,19 @@ func (s *settler) run() {
 // divided.
 func (s *settler) settleAll(batch []Outcome) {
 	const first, longest = 10 * time.Millisecond, time.Second
+	sent := s.q.clock.Now()
 	for wait := first; ; wait = min(2*wait, s.q.cfg.Poll, longest) {
 		answers, err := s.settleOnce(batch)
 		if err == nil {
-			s.settled(batch, answers)
+			s.settled(sent, batch, answers)
 			return
 		}
 		if errors.Is(err, ErrTooLarge) {
 			s.divide(batch, err)
 			return
 		}
-		s.q.cfg.Logger.Error("settle tasks", slog.Int("tasks", len(batch)), slog.Any("error", err))
+		s.q.cfg.Logger.Error("settle tasks",
+			slog.String("queue", s.queue), slog.Int("tasks", len(batch)), slog.Any("error", err))
 		by := s.by.Load()
 		if errors.Is(err, ErrClosed) || by != nil && s.q.clock.Now().After(*by) {
 			break
@@ -92,9 +131,9 @@ func (s *settler) settleOnce(batch []Outcome) ([]error, error) {
 }
 
 // settled removes the leases of outcomes that the store has answered, and replaces those that it
-// refuses.
-func (s *settler) settled(batch []Outcome, answers []error) {
-	s.leases.settled(batch, answers)
+// refuses. sent is when they were sent first.
+func (s *settler) settled(sent time.Time, batch []Outcome, answers []error) {
+	s.leases.settled(s.queue, sent, batch, answers)
 	for i, err := range answers {
 		o := batch[i]
 		switch {

@@ -886,6 +886,128 @@ func TestC11_SilentGroupDelaysNoOutcomes(t *testing.T) {
 	}
 }
 
+// unsettled is a store that does not answer Settle while it is away.
+type unsettled struct {
+	queue.Store
+	away *atomic.Bool
+}
+
+func (u unsettled) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
+	if u.away.Load() {
+		<-ctx.Done()
+		return nil, fmt.Errorf("%w: %w", queue.ErrUnavailable, context.Cause(ctx))
+	}
+	return u.Store.Settle(ctx, now, outcomes)
+}
+
+// runner is a Run on the queue news, whose group does not answer to outcomes while away is true, and
+// the queue files of another group.
+type runner struct {
+	*queue.Queue
+	store *router.Store
+	away  *atomic.Bool
+	stop  context.CancelFunc
+	done  chan error
+}
+
+// run starts a Run while the group of news is away. The handler of the kind quick returns at once, that of
+// the kind slow when its context ends.
+func run(t *testing.T) runner {
+	t.Helper()
+	p, away, done := newPair(t), new(atomic.Bool), make(chan error, 1)
+	away.Store(true)
+	s := router.New(table(t, "mail=news", "rest"), []queue.Store{unsettled{p.mail, away}, p.rest})
+	q := queue.New(s, queue.Config{Lease: time.Minute, Grace: 5 * time.Second})
+	q.Handle("quick", func(context.Context, *queue.Attempt) error { return nil })
+	q.Handle("slow", func(ctx context.Context, _ *queue.Attempt) error { <-ctx.Done(); return ctx.Err() })
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { done <- q.Run(ctx, stint.New(4, stint.Config{}), "news", "files") }()
+	synctest.Wait()
+	return runner{q, s, away, stop, done}
+}
+
+// start submits a task, and waits until it is running or has ended.
+func (r runner) start(t *testing.T, kind, name string) queue.ID {
+	t.Helper()
+	task, err := queue.Kind[any](kind).Submit(t.Context(), r.Queue, nil, queue.Options{Queue: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return task.ID
+}
+
+// is checks the durable state of a task, which has lost no lease.
+func (r runner) is(t *testing.T, id queue.ID, want queue.State) {
+	t.Helper()
+	found, err := r.store.Find(t.Context(), queue.Filter{IDs: []queue.ID{id}}, queue.Page{Durable: true})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d tasks, %v; want one", len(found), err)
+	}
+	if got := found[0]; got.State != want || got.Crashes != 0 {
+		t.Errorf("a task of %s is %s and has lost %d leases, want it %s", got.Queue, got.State, got.Crashes, want)
+	}
+}
+
+// TestC11_SilentGroupDelaysNoLaterOutcomes: while a Run waits for a silent group, the later outcomes of queues of
+// other groups are durable at once. That of the silent group is settled when it answers again.
+func TestC11_SilentGroupDelaysNoLaterOutcomes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t)
+		news := r.start(t, "quick", "news")
+		for range 10 {
+			r.is(t, r.start(t, "quick", "files"), queue.Succeeded)
+			time.Sleep(20 * time.Second) // all of them are longer than some leases
+		}
+		r.is(t, news, queue.Running)
+		r.away.Store(false)
+		time.Sleep(2 * time.Minute)
+		r.is(t, news, queue.Succeeded)
+		r.stop()
+		if err := <-r.done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestC11_RunEndsBesideASilentGroup: when a Run ends, the outcomes of other groups do not wait for a silent group.
+// Run waits for that group as long as a lease, or until Halt.
+func TestC11_RunEndsBesideASilentGroup(t *testing.T) {
+	for _, halted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := run(t)
+			news, files := r.start(t, "quick", "news"), r.start(t, "slow", "files")
+			r.is(t, files, queue.Running)
+			began := time.Now()
+			r.stop()
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			r.is(t, files, queue.Waiting) // released at the end of Grace
+			select {
+			case err := <-r.done:
+				t.Fatalf("Run has returned %v, and not waited for the silent group", err)
+			default:
+			}
+			if halted {
+				r.Halt()
+			}
+			err := <-r.done
+			if !errors.Is(err, context.Canceled) || halted != strings.Contains(err.Error(), "has not taken all outcomes") {
+				t.Errorf("halted: %t: Run returned %v", halted, err)
+			}
+			most := 70 * time.Second
+			if halted {
+				most = 6 * time.Second
+			}
+			if d := time.Since(began); d > most {
+				t.Errorf("halted: %t: Run returned after %s, want %s at most", halted, d, most)
+			}
+			r.is(t, news, queue.Running)
+			time.Sleep(2 * time.Minute) // the outcomes are given up
+		})
+	}
+}
+
 // interrupted is a store that does not answer Maintain while it is away. Its error is then that of
 // the context alone, as that of a client of another process.
 type interrupted struct {

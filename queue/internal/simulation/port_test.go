@@ -160,7 +160,7 @@ func (p *port) Settle(ctx context.Context, now time.Time, outcomes []queue.Outco
 		sent[i].RunAt = p.moved(sent[i].RunAt)
 	}
 	c := &call{name: "Settle", now: now, args: sent}
-	err = p.make(ctx, c, "", func(s queue.Store) (err error) {
+	err = p.make(ctx, c, sent[0].ID.String(), func(s queue.Store) (err error) {
 		out, err = s.Settle(ctx, now, sent)
 		c.answer = out
 		return err
