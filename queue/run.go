@@ -47,7 +47,7 @@ func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string
 	default:
 	}
 	settled := make(chan struct{})
-	go func() { //nolint:contextcheck // outcomes are settled after all contexts have ended
+	go func() { // outcomes are settled after all contexts have ended
 		defer close(settled)
 		s.settlers.run()
 	}()
