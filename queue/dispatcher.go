@@ -16,6 +16,10 @@ import (
 // among all other work, holds no slot while it has nothing to do, and claims at the last
 // moment. A runner whose task was short seeks again itself, so a backlog of small tasks
 // needs no new goroutine and no context switch for each task.
+//
+// A store that does not answer would hold the slot of each claim, and so keep the tasks of
+// other queues from it. So after a claim that failed, claims are made without a slot, see
+// probe, until one succeeds.
 type dispatcher struct {
 	s     *session
 	claim Claim
@@ -25,7 +29,7 @@ type dispatcher struct {
 	mu      sync.Mutex
 	stopped bool
 	wanted  bool      // there may be more tasks than the last claim has seen
-	failed  bool      // the last claim failed: signals of the store are ignored until the next poll
+	failed  bool      // the last claim failed; written by the seeking runner, which may read it without mu
 	again   time.Time // when a rate allows more; zero if unknown
 	seeking *runner   // the runner that waits for a slot or claims
 	parked  []*runner // idle runners, the last one first
@@ -235,8 +239,23 @@ func (d *dispatcher) take(r *runner) (a *Attempt) {
 	return a
 }
 
-// refill claims tasks. The caller holds the lock, which refill releases during the call
-// of the store.
+// probe claims a task without a slot if the last claim failed, and reports whether that
+// is so. A task that it claims waits for a slot as one that was claimed ahead does. The
+// caller is the runner that seeks.
+func (d *dispatcher) probe() bool {
+	if !d.failed {
+		return false
+	}
+	d.mu.Lock()
+	if len(d.claimed) == 0 && d.hasWork() {
+		d.refill()
+	}
+	d.mu.Unlock()
+	return true
+}
+
+// refill claims tasks, only one after a claim that failed. The caller holds the lock, which
+// refill releases during the call of the store.
 func (d *dispatcher) refill() {
 	s := d.s
 	asked := s.q.clock.Now()
@@ -244,10 +263,11 @@ func (d *dispatcher) refill() {
 	c := d.claim
 	c.Max = d.size.ask(asked, st.Limit-st.Running-st.Queued)
 	slow := s.slow.slow.Load()
-	if slow {
-		if c.Max = 1; !s.slow.probe(asked) {
-			return
-		}
+	if slow || d.failed {
+		c.Max = 1
+	}
+	if slow && !s.slow.probe(asked) {
+		return
 	}
 	d.wanted = false // a task that is submitted from now on may be too late for this claim
 	ctx, cut := context.WithTimeout(s.base, s.q.cfg.Lease)

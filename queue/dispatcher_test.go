@@ -20,10 +20,13 @@ type hung struct {
 	queue.Store
 	on, deaf atomic.Bool
 	end      chan struct{}
+	answers  string // a queue whose claims are answered
 }
 
 func (h *hung) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
 	switch {
+	case c.Queue == h.answers:
+		return h.Store.Claim(ctx, now, c)
 	case h.deaf.Load():
 		<-h.end
 	case h.on.Load():
@@ -56,6 +59,136 @@ func TestC6_ClaimThatHangsGivesItsSlotBack(t *testing.T) {
 		r.is(id, queue.Succeeded)
 		r.end()
 	})
+}
+
+// besides is a Run of two queues on one slot. Claims of the queue silent do not answer while the
+// store hangs; the queue healthy has tasks of a second for ten minutes.
+type besides struct {
+	*rig
+	hung *hung
+	done atomic.Int64 // tasks of the queue healthy
+}
+
+func newBesides(t *testing.T) *besides {
+	t.Helper()
+	cfg := queue.Config{Lease: 20 * time.Second}
+	b := &besides{rig: newRig(t, 1, cfg)}
+	b.hung = &hung{Store: b.store, answers: "healthy"}
+	b.Queue = queue.New(b.hung, cfg)
+	b.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+		time.Sleep(time.Second)
+		if a.Queue == "healthy" {
+			b.done.Add(1)
+		}
+		return nil
+	})
+	for range 600 {
+		b.submit("k", queue.Options{Queue: "healthy"})
+	}
+	b.hung.on.Store(true)
+	return b
+}
+
+// A queue whose store does not answer holds a slot during one claim, and not again until it answers.
+func TestC11_SilentQueueHoldsASlotOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBesides(t)
+		b.submit("k", queue.Options{Queue: "silent"})
+		b.start("silent", "healthy")
+		time.Sleep(2 * time.Minute)
+		if n := b.done.Load(); n < 95 {
+			t.Errorf("%d tasks of a second ran in two minutes beside a claim of 20 s, want about 100", n)
+		}
+		b.end()
+	})
+}
+
+// When the store answers again, the queue that was silent takes turns with the other one.
+func TestC11_SilentQueueComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBesides(t)
+		var ids []queue.ID
+		for range 5 {
+			ids = append(ids, b.submit("k", queue.Options{Queue: "silent"}))
+		}
+		b.start("silent", "healthy")
+		time.Sleep(2 * time.Minute)
+		b.hung.on.Store(false)
+		time.Sleep(21 * time.Second) // the claim under way, and the time until the next
+		before := b.done.Load()
+		time.Sleep(15 * time.Second)
+		for _, id := range ids {
+			if task := b.is(id, queue.Succeeded); task.Failures+task.Crashes != 0 {
+				t.Errorf("%d failures and %d crashes of a task of the queue", task.Failures, task.Crashes)
+			}
+		}
+		if n := b.done.Load() - before; n < 8 {
+			t.Errorf("%d tasks of the other queue ran in 15 s, want them to have the other turns", n)
+		}
+		b.end()
+	})
+}
+
+// Run ends during a claim that does not answer and has no slot as during one that has.
+func TestC5_ClaimWithoutASlotHangsAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBesides(t)
+		b.start("silent", "healthy")
+		time.Sleep(time.Minute)
+		begun := time.Now()
+		b.end()
+		if took := time.Since(begun); took > 3*time.Second {
+			t.Errorf("Run returned after %s", took)
+		}
+	})
+}
+
+// A task that a claim without a slot has brought is released if it gets no slot. The next claim waits for one.
+func TestC6_TaskOfAClaimWithoutASlot(t *testing.T) {
+	for name, stops := range map[string]bool{"no slot is free": false, "the Run stops during the claim": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, f := newFaultyRig(t, queue.Config{Lease: time.Minute})
+				var claims atomic.Int64
+				f.before = func(call string) error {
+					if call == "claim" && claims.Add(1) == 1 {
+						return errFault
+					}
+					return nil
+				}
+				f.after = func(call string) {
+					if call == "claim" && claims.Load() == 2 {
+						time.Sleep(time.Second)
+					}
+				}
+				r.slots = stint.New(1, stint.Config{})
+				r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
+				r.start() // and the first claim fails
+				permit, err := r.slots.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				id := r.submit("k", queue.Options{})
+				time.Sleep(1500 * time.Millisecond)
+				r.is(id, queue.Running) // the claim is made, and not yet answered
+				if stops {
+					r.stop(errOver)
+				}
+				time.Sleep(time.Minute)
+				if task := r.is(id, queue.Waiting); task.Failures+task.Crashes != 0 {
+					t.Errorf("%d failures and %d crashes of a task that has not started", task.Failures, task.Crashes)
+				}
+				if n := claims.Load(); n != 2 {
+					t.Errorf("%d claims, want none without a slot after one that has been answered", n)
+				}
+				permit.Release()
+				if !stops {
+					r.is(id, queue.Succeeded)
+				}
+				r.end()
+			})
+		})
+	}
 }
 
 // A claim that does not answer holds the end of Run up for a short time, and the

@@ -30,7 +30,10 @@ func newRunner(d *dispatcher) *runner {
 func (r *runner) run() {
 	defer r.stop()
 	for {
-		_, err := stint.RunWith(r.ctx, r.d.s.slots, onSlot, r)
+		var err error
+		if !r.d.probe() {
+			_, err = stint.RunWith(r.ctx, r.d.s.slots, onSlot, r)
+		}
 		if err != nil {
 			r.d.noSlot(r, err)
 		} else if r.d.resume(r) {
