@@ -247,7 +247,7 @@ func (d *dispatcher) probe() bool {
 		return false
 	}
 	d.mu.Lock()
-	if len(d.claimed) == 0 && d.hasWork() {
+	if d.hasWork() {
 		d.refill()
 	}
 	d.mu.Unlock()

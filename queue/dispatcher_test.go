@@ -143,47 +143,67 @@ func TestC5_ClaimWithoutASlotHangsAtTheEnd(t *testing.T) {
 	})
 }
 
-// A task that a claim without a slot has brought is released if it gets no slot. The next claim waits for one.
+// A claim without a slot asks for one task, which is released if it gets no slot. The next claim waits for one.
 func TestC6_TaskOfAClaimWithoutASlot(t *testing.T) {
 	for name, stops := range map[string]bool{"no slot is free": false, "the Run stops during the claim": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, f := newFaultyRig(t, queue.Config{Lease: time.Minute})
-				var claims atomic.Int64
+				var down, slow atomic.Bool
 				f.before = func(call string) error {
-					if call == "claim" && claims.Add(1) == 1 {
+					if call == "claim" && down.Load() {
 						return errFault
 					}
 					return nil
 				}
 				f.after = func(call string) {
-					if call == "claim" && claims.Load() == 2 {
+					if call == "claim" && slow.Load() {
 						time.Sleep(time.Second)
 					}
 				}
 				r.slots = stint.New(1, stint.Config{})
 				r.Handle("k", func(context.Context, *queue.Attempt) error { return nil })
-				r.start() // and the first claim fails
+				for range 200 { // claims become large
+					r.submit("k", queue.Options{})
+				}
+				r.start()
+				down.Store(true)
+				time.Sleep(2500 * time.Millisecond) // a claim fails, and the next one is in half a second
 				permit, err := r.slots.Acquire(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				id := r.submit("k", queue.Options{})
-				time.Sleep(1500 * time.Millisecond)
-				r.is(id, queue.Running) // the claim is made, and not yet answered
+				first := r.submit("k", queue.Options{})
+				for range 9 {
+					r.submit("k", queue.Options{})
+				}
+				want := func(state queue.State, number int) {
+					t.Helper()
+					synctest.Wait()
+					if n, err := r.Count(t.Context(), queue.Filter{}); err != nil || n[state] != number {
+						t.Errorf("%v, error %v; want %d %s", n, err, number, state)
+					}
+				}
+				claims := f.claims.Load()
+				down.Store(false)
+				slow.Store(true)
+				time.Sleep(time.Second)
+				want(queue.Running, 1) // by a claim that is not answered yet
 				if stops {
 					r.stop(errOver)
 				}
 				time.Sleep(time.Minute)
-				if task := r.is(id, queue.Waiting); task.Failures+task.Crashes != 0 {
+				want(queue.Waiting, 10)
+				if task := r.is(first, queue.Waiting); task.Failures+task.Crashes != 0 {
 					t.Errorf("%d failures and %d crashes of a task that has not started", task.Failures, task.Crashes)
 				}
-				if n := claims.Load(); n != 2 {
-					t.Errorf("%d claims, want none without a slot after one that has been answered", n)
+				if n := f.claims.Load() - claims; n != 1 {
+					t.Errorf("%d claims without a slot, want none after one that has been answered", n)
 				}
 				permit.Release()
 				if !stops {
-					r.is(id, queue.Succeeded)
+					time.Sleep(time.Minute)
+					want(queue.Succeeded, 210)
 				}
 				r.end()
 			})
