@@ -24,7 +24,9 @@ type Grant uint64
 //     that the scheduler itself releases. Everything that could start on a slot is
 //     reported before that slot is released. The implementation calls notify only
 //     while an entry waits: each time a slot may have come free, and also if one came
-//     free between a TryAcquire that found none and Want.
+//     free between a TryAcquire that found none and Want. If no TryAcquire follows a
+//     notification, it may call notify no more until a TryAcquire finds no slot or Want
+//     reports 0: the scheduler is at a limit of its own, and the slot is for others.
 //   - After Bind, and until a grant is released, the implementation calls lost if
 //     that grant was taken away: the lease ran out, the region is gone. The context
 //     of the work that ran on it then ends with cause [ErrSlotLost].

@@ -10,25 +10,41 @@ import (
 	"github.com/stintgo/stint/internal/slotstest"
 )
 
-// A release asks the slots once: it starts one of those that wait. The slots have notified the
-// scheduler of any other that is free.
-func TestSlots_ReleaseAsksForOneSlot(t *testing.T) {
+// Work that a release makes startable gets a free slot, although the slots have stopped to
+// notify: at the last notification nothing could start.
+func TestSlots_ReleaseMakesOtherWorkStartable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := slotstest.NewPool(1).Join("a")
-		s := stint.New(5, stint.Config{Slots: f})
-		permit := mustTry(t, s)
-		first, second, third := claimSlot(t.Context(), s), claimSlot(t.Context(), s), claimSlot(t.Context(), s)
-		before := f.Tries()
-		releaseSlot(permit)
-		if n := f.Tries() - before; n != 1 {
-			t.Errorf("a release called TryAcquire %d times, want 1", n)
+		const ofKey = 8
+		pool := slotstest.NewPool(2)
+		f := pool.Join("a")
+		s := stint.New(4, stint.Config{Slots: f, PerKey: 1, Caps: stint.Caps{Lowest: 2}})
+		k := s.Key("k")
+		plain, holder := mustTry(t, s), mustTry(t, k)
+		short := claimSlot(t.Context(), s) // no slot is free for it
+		lowest := claimSlot(t.Context(), s.At(stint.Lowest))
+		pool.Resize(4)
+		synctest.Wait()
+		releaseSlot(&short.permit) // this is notified, and not used: the lowest tier is at its cap
+		var claims []*claim
+		for range ofKey {
+			claims = append(claims, claimSlot(t.Context(), k))
 		}
-		for _, c := range []*claim{first, second, third} {
-			if !c.holds() {
-				t.Fatal("the slot was not passed on")
+		for _, next := range claims[:ofKey-1] { // until it is the guard's turn, for the lowest tier
+			releaseSlot(holder)
+			if !next.holds() {
+				t.Fatal("the next of the key was not started")
 			}
-			releaseSlot(&c.permit)
+			holder = &next.permit
 		}
+		releaseSlot(holder)
+		if last := claims[ofKey-1]; !last.holds() {
+			t.Errorf("the last of the key waits, though 2 of 4 slots are free: the lowest tier holds one: %t", lowest.holds())
+		}
+		for _, p := range []*stint.Permit{plain, &lowest.permit} {
+			releaseSlot(p)
+		}
+		synctest.Wait()
+		releaseSlot(&claims[ofKey-1].permit)
 		wantAtRest(t, s, f)
 	})
 }

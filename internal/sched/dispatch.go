@@ -7,14 +7,16 @@ import (
 
 // dispatch gives out slots until no more work may start: the freed ones, which are still
 // counted in the gate, so that they are handed over and not contended for, and any other
-// free slots. finished says that work has ended, which is a turn of the policy even if it
-// starts nothing. The decisions are acted on when the lock is released.
+// free slots, except shared ones that are notified. finished says that work has ended, which
+// is a turn of the policy even if it starts nothing. The decisions are acted on when the lock
+// is released.
 //
 // The compare-and-swap that finds nothing to start also releases the slots left over and
 // marks the tiers that must queue. So no arrival can slip in between that decision and
 // its publication.
 func (c *core) dispatch(freed int, finished bool) {
-	started, given := false, freed
+	started, given, short := false, freed, c.shared.short
+	c.shared.short = false
 	for {
 		old := c.gate.word.Load()
 		freed = min(freed, int(uint32(old))) // an excess Release may have released them already
@@ -42,7 +44,7 @@ func (c *core) dispatch(freed int, finished bool) {
 			c.queue.pace.start(int(p.tier), given < 0 && c.cfg.Slots == nil)
 		}
 		c.start(p)
-		if c.cfg.Slots != nil && c.shared.complete(given) {
+		if c.cfg.Slots != nil && c.shared.complete(given, short) {
 			break
 		}
 	}

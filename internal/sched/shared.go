@@ -33,6 +33,10 @@ type sharing struct {
 	tier    int     // passed to the last Want
 	waiting int     // passed to the last Want
 	spare   *entry  // for the next take, or nil: one of the holders, without a grant
+
+	// short says that the last dispatch ended because no slot was free: from then on each one
+	// that comes free is notified. Otherwise the slots may wait until they are tried.
+	short bool
 }
 
 func (s *sharing) bindTo(e *Engine) {
@@ -51,6 +55,9 @@ func (s *sharing) refresh() {
 // obtain takes a shared slot for x.
 func (s *sharing) obtain(x *entry) (err error) {
 	x.grant, err = s.slots.TryAcquire(int(x.Tier))
+	if err != nil {
+		s.short = errors.Is(err, ErrNoSlot)
+	}
 	return err
 }
 
@@ -131,12 +138,20 @@ func (x *entry) claim() bool {
 
 // complete reports whether dispatch, which has just started work, has nothing more to start:
 // nothing waits, or the work that it has started takes just the slots that were freed, which
-// given = 0 says. Any other slot comes with a notification, because what waits was reported to
-// the slots before; to try for one takes an eighth of a contended Acquire and Release. The gate
-// needs no marks, because every call takes the lock.
-func (s *sharing) complete(given int) bool {
+// given = 0 says, and short was true when it began. To try for another slot then takes an
+// eighth of a contended Acquire and Release. The gate needs no marks, because every call takes
+// the lock.
+func (s *sharing) complete(given int, short bool) bool {
 	e := s.e
-	return !e.blocked.any() && (given == 0 || e.queue.empty() && !e.suspended.wanted())
+	switch {
+	case e.blocked.any():
+		return false
+	case given == 0 && short:
+		s.short = true
+		return true
+	default:
+		return e.queue.empty() && !e.suspended.wanted()
+	}
 }
 
 // regain gets a shared slot for a function that waits to resume. After an error other

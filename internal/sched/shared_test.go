@@ -3,19 +3,22 @@ package sched //nolint:testpackage // which entries are kept cannot be seen from
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 )
 
 // pooledSlots are shared slots of which some number is free.
 type pooledSlots struct {
 	freeSlots
-	free int
-	lost func(grant uint64, cause error)
+	free  int
+	tries int
+	lost  func(grant uint64, cause error)
 }
 
 func (s *pooledSlots) Bind(_ func(), lost func(uint64, error)) { s.lost = lost }
 func (s *pooledSlots) Release(uint64)                          { s.free++ }
 
 func (s *pooledSlots) TryAcquire(tier int) (grant uint64, err error) {
+	s.tries++
 	if s.free == 0 {
 		return 0, ErrNoSlot
 	}
@@ -61,4 +64,39 @@ func TestB6_EntriesOfReleasedPermits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A release tries for one slot if the last try found none: any other slot is notified.
+func TestB6_ReleaseOfASharedSlotTriesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &pooledSlots{free: 1}
+		e := New(Config{Limit: 5, Slots: s})
+		ask := Ask{Weight: 1, Tier: 3}
+		holder, err := e.Take(t.Context(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const waiters = 3
+		permits := make(chan Permit, waiters)
+		for range waiters {
+			go func() {
+				if p, err := e.Take(t.Context(), ask); err == nil {
+					permits <- p
+				}
+			}()
+		}
+		synctest.Wait()
+		for left := waiters; left > 0; left-- {
+			before := s.tries
+			holder.Release()
+			if n := s.tries - before; n != 1 {
+				t.Errorf("a release with %d waiters tried for a slot %d times, want 1", left, n)
+			}
+			holder = <-permits
+		}
+		holder.Release()
+		if s.free != 1 {
+			t.Errorf("%d slots are free at the end, want 1", s.free)
+		}
+	})
 }

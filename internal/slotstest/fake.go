@@ -55,12 +55,24 @@ func (p *Pool) Break(err error) {
 // waitingLocked returns the functions that notify the waiting participants, the one with
 // the highest tier first.
 func (p *Pool) waitingLocked() (notify []func()) {
-	waiting := slices.DeleteFunc(slices.Clone(p.members), func(f *Fake) bool { return f.waiting == 0 })
+	waiting := slices.DeleteFunc(slices.Clone(p.members), func(f *Fake) bool { return f.waiting == 0 || f.busy })
 	slices.SortStableFunc(waiting, func(f, g *Fake) int { return int(g.tier) - int(f.tier) })
 	for _, f := range waiting {
-		notify = append(notify, f.notify)
+		notify = append(notify, f.offer)
 	}
 	return notify
+}
+
+// offer notifies the participant. If it does not ask for a slot then, it is busy: an
+// implementation may leave it alone.
+func (f *Fake) offer() {
+	f.pool.mu.Lock()
+	f.asked = false
+	f.pool.mu.Unlock()
+	f.notify()
+	f.pool.mu.Lock()
+	defer f.pool.mu.Unlock()
+	f.busy = !f.asked && f.waiting > 0
 }
 
 func (p *Pool) runningLocked() (n int) {
@@ -91,6 +103,8 @@ type Fake struct {
 	wants   []Want
 	tries   int
 	misuse  []string
+	asked   bool // TryAcquire was called since the last notification began
+	busy    bool // it did not use a notification: it gets none until it asks and finds no slot, or stops waiting
 	slow    bool
 	fetched stint.Grant // a slot that a slow participant has requested and received
 }
@@ -120,6 +134,7 @@ func (f *Fake) TryAcquire(stint.Priority) (stint.Grant, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f.tries++
+	f.asked = true
 	if grant := f.fetched; grant != 0 {
 		f.fetched = 0
 		return grant, nil
@@ -128,20 +143,22 @@ func (f *Fake) TryAcquire(stint.Priority) (stint.Grant, error) {
 		return 0, p.broken
 	}
 	if p.runningLocked() >= p.limit {
+		f.busy = false
 		return 0, stint.ErrNoSlot
 	}
 	p.last++
 	f.held[p.last] = true
 	if f.slow {
 		f.fetched = p.last
+		f.busy = false
 		go f.notify()
 		return 0, stint.ErrNoSlot
 	}
 	return p.last, nil
 }
 
-// Release releases a grant. If its slot is not taken again before the scheduler's lock is
-// released, the participants that wait are notified, from another goroutine.
+// Release releases a grant, and notifies the participants that wait while a slot is free, from
+// another goroutine because the caller holds its scheduler's lock.
 func (f *Fake) Release(grant stint.Grant) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
@@ -177,9 +194,10 @@ func (f *Fake) Want(tier stint.Priority, waiting int) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
 	if f.waiting == 0 && waiting > 0 && (f.pool.runningLocked() < f.pool.limit || f.pool.broken != nil) {
-		go f.notify()
+		go f.offer()
 	}
 	f.tier, f.waiting = tier, waiting
+	f.busy = f.busy && waiting > 0
 	f.wants = append(f.wants, Want{tier, waiting})
 	if waiting == 0 && f.fetched != 0 {
 		f.freeLocked(f.fetched)
