@@ -126,7 +126,8 @@ func TestSlots_ReleaseAdmitsABlockedSubmitter(t *testing.T) {
 		}
 		releaseSlot(permit)
 		if !queued.holds() || !submitted {
-			t.Errorf("after a release: the waiter holds a slot: %t, the job is accepted: %t; want both", queued.holds(), submitted)
+			t.Errorf("after a release: the waiter holds a slot: %t, the job is accepted: %t; want both",
+				queued.holds(), submitted)
 		}
 		releaseSlot(&queued.permit)
 		wantAtRest(t, s, f)

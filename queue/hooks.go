@@ -24,10 +24,10 @@ type hooks struct {
 	all  sync.WaitGroup
 
 	watches int
-	began   chan struct{} // receives once from each watch, when it has begun or cannot begin for now
-	over    chan struct{} // closed when the session causes no more events
-	at      time.Time     // when over was closed; set before, as is last
-	last    lastEnd       // the last lease that the session has settled
+	began   chan struct{}      // receives once from each watch, when it has begun or cannot begin for now
+	over    chan struct{}      // closed when the session causes no more events
+	at      time.Time          // when over was closed; set before, as is last
+	last    map[string]lastEnd // by queue, the last leases that the session has settled
 
 	onEvent, onDead atomic.Bool // a call of a hook is in progress
 }
@@ -131,7 +131,7 @@ type end struct {
 // later reports whether an event happened after the session had ended, so that events of
 // other workers do not keep Run from returning.
 func (m *mark) later(e Event) bool {
-	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.leases.has(lease) {
+	if lease := (leaseOf{e.ID, e.Token}); e.From == Running && m.h.s.leases.has(e.Queue, lease) {
 		m.ends[e.Queue] = end{lease, e.At}
 	}
 	select {
@@ -139,18 +139,21 @@ func (m *mark) later(e Event) bool {
 	default:
 		return false
 	}
-	last, after := m.h.last, haltTimeout
-	reached := m.ends[last.queue]
-	switch {
-	case last == lastEnd{}: // nothing has been settled, so the difference of the clocks is unknown
-		return e.At.After(m.h.at.Add(after))
-	case last.lease != reached.lease: // the last end is still to come, or was missed
-		return false
+	if len(m.h.last) == 0 { // nothing has been settled, so the difference of the clocks is unknown
+		return e.At.After(m.h.at.Add(haltTimeout))
 	}
-	// Counted from when the outcome was sent, and not from the answer: leases of other queues may have
-	// ended between the two.
-	after += m.h.at.Sub(last.sent)
-	return e.At.After(reached.at.Add(after))
+	for queue, last := range m.h.last {
+		reached := m.ends[queue]
+		if last.lease != reached.lease { // that end is still to come, or was missed
+			return false
+		}
+		// Counted from when the outcome was sent first, and not from the answer: a call that was not
+		// answered may have settled it.
+		if !e.At.After(reached.at.Add(m.h.at.Sub(last.sent) + haltTimeout)) {
+			return false
+		}
+	}
+	return true
 }
 
 // stopWhenQuiet ends a watch when the session has ended and no more events come. A store

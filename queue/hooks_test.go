@@ -51,11 +51,12 @@ func TestC3_HooksReceiveTheLastOutcomes(t *testing.T) {
 	}
 }
 
-// sluggish is a store that answers to the outcome of a task a second late, and sends events late.
+// sluggish is a store that answers to the outcome of a task a second late, and sends the events of
+// some queues late.
 type sluggish struct {
 	queue.Store
 	task   *queue.ID
-	events time.Duration
+	events map[string]time.Duration // how late, by queue
 }
 
 func (s sluggish) Settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
@@ -67,16 +68,29 @@ func (s sluggish) Settle(ctx context.Context, now time.Time, outcomes []queue.Ou
 }
 
 func (s sluggish) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
+	var one sync.Mutex // for one event at a time
+	var late sync.WaitGroup
+	defer late.Wait()
 	return s.Store.Watch(ctx, begun, func(e queue.Event) {
-		time.Sleep(time.Until(e.At.Add(s.events)))
-		fn(e)
+		late.Go(func() {
+			select {
+			case <-time.After(time.Until(e.At.Add(s.events[e.Queue]))):
+			case <-ctx.Done():
+				return
+			}
+			one.Lock()
+			defer one.Unlock()
+			fn(e)
+		})
 	})
 }
 
 // The hooks receive the last outcomes of all queues, also if the store answers to them in another
 // order than that of their events, and events of others do not keep Run from returning.
 func TestC3_HooksReceiveTheLastOutcomesOfAllQueues(t *testing.T) {
-	for _, late := range []time.Duration{0, time.Second} {
+	for _, late := range []map[string]time.Duration{
+		nil, {"a": time.Second, "b": time.Second, "c": time.Second}, {"a": time.Second}, {"b": time.Second},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var first queue.ID
 			var ended []string
@@ -107,10 +121,11 @@ func TestC3_HooksReceiveTheLastOutcomesOfAllQueues(t *testing.T) {
 			begun := time.Now()
 			r.end()
 			if took := time.Since(begun); took > 3*time.Second {
-				t.Errorf("events %s late: Run returned after %s", late, took)
+				t.Errorf("events late by %v: Run returned after %s", late, took)
 			}
+			slices.Sort(ended)
 			if want := []string{"a", "b"}; !slices.Equal(ended, want) {
-				t.Errorf("events %s late: the hook received the ends of tasks of %q, want %q", late, ended, want)
+				t.Errorf("events late by %v: the hook received the ends of tasks of %q, want %q", late, ended, want)
 			}
 			stop()
 			submitting.Wait()

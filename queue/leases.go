@@ -20,14 +20,14 @@ type leases struct {
 
 	mu        sync.Mutex
 	held      map[leaseOf]*Attempt // a task may have an earlier attempt that has not ended yet
-	last      lastEnd              // of the leases that the store has settled, in the order of its answers
+	last      map[string]lastEnd   // by queue, of the leases that the store has settled
 	first     time.Time            // when the watchdog looks next
 	postponed bool                 // it was so late that it did not look, see catchUp
 }
 
-// lastEnd is the end of a lease of a queue, and when its outcome was sent to the store first.
+// lastEnd is the last lease of a queue that the store has settled, and when its outcome was sent
+// to the store first.
 type lastEnd struct {
-	queue string
 	lease leaseOf
 	sent  time.Time
 }
@@ -35,7 +35,7 @@ type lastEnd struct {
 func newLeases(c clock.Steady, length time.Duration) *leases {
 	return &leases{
 		clock: c, length: length, sooner: make(chan struct{}, 1), fewer: make(chan struct{}, 1),
-		held: make(map[leaseOf]*Attempt), first: c.Now().Add(length),
+		held: make(map[leaseOf]*Attempt), last: make(map[string]lastEnd), first: c.Now().Add(length),
 	}
 }
 
@@ -65,7 +65,7 @@ func (l *leases) settled(queue string, sent time.Time, outcomes []Outcome, answe
 		lease := leaseOf{outcomes[i].ID, outcomes[i].Token}
 		l.forgetLocked(lease)
 		if err == nil {
-			l.last = lastEnd{queue, lease, sent}
+			l.last[queue] = lastEnd{lease, sent}
 		}
 	}
 }
@@ -76,18 +76,18 @@ func (l *leases) forgetLocked(lease leaseOf) {
 	signal(l.fewer)
 }
 
-// has reports whether a lease is held, or is the one that was settled last.
-func (l *leases) has(lease leaseOf) bool {
+// has reports whether a lease of a queue is held, or is the one that was settled last.
+func (l *leases) has(queue string, lease leaseOf) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held[lease] != nil || l.last.lease == lease
+	return l.held[lease] != nil || l.last[queue].lease == lease
 }
 
-// lastSettled returns the lease that was settled last; zero if none was.
-func (l *leases) lastSettled() lastEnd {
+// lastSettled returns, by queue, the leases that were settled last.
+func (l *leases) lastSettled() map[string]lastEnd {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last
+	return maps.Clone(l.last)
 }
 
 // attempts returns the attempts of all leases.

@@ -12,12 +12,16 @@ import (
 // settleMost is the largest number of outcomes that one call settles.
 const settleMost = 512
 
-// outcomesAhead is the number of outcomes of a queue that may wait for its settler before
-// handlers keep their slots. They take 140 kB.
-const outcomesAhead = 1024
+// outcomesAhead is the number of outcomes of all queues together that may wait for the settlers
+// before handlers keep their slots; they take 140 kB. Each queue has its share of it, and at least
+// outcomesLeast.
+const (
+	outcomesAhead = 1024
+	outcomesLeast = 64
+)
 
 // settlers are the settlers of a session, by queue. A store may consist of several, each with some
-// of the queues: the outcomes of the other queues do not wait for one that does not answer.
+// of the queues: if one of these does not answer, only the outcomes of its queues wait.
 type settlers struct {
 	byQueue map[string]*settler
 	// by is set when the handlers have ended: no outcome is retried after that.
@@ -27,9 +31,10 @@ type settlers struct {
 // newSettlers returns the settlers of some queues. Their calls have the values of base.
 func newSettlers(base context.Context, q *Queue, held *leases, queues []string) *settlers {
 	all := &settlers{byQueue: make(map[string]*settler, len(queues))}
+	ahead := max(outcomesAhead/max(len(queues), 1), outcomesLeast)
 	for _, name := range queues {
 		all.byQueue[name] = &settler{
-			q: q, queue: name, leases: held, base: base, outcomes: make(chan Outcome, outcomesAhead), by: &all.by,
+			q: q, queue: name, leases: held, base: base, outcomes: make(chan Outcome, ahead), by: &all.by,
 		}
 	}
 	return all
@@ -38,16 +43,16 @@ func newSettlers(base context.Context, q *Queue, held *leases, queues []string) 
 // run settles outcomes until close has been called and none is left.
 func (s *settlers) run() {
 	var running sync.WaitGroup
-	for _, each := range s.byQueue {
-		running.Go(each.run)
+	for _, ofQueue := range s.byQueue {
+		running.Go(ofQueue.run)
 	}
 	running.Wait()
 }
 
 // close ends run after the outcomes so far. The caller sends no more of them.
 func (s *settlers) close() {
-	for _, each := range s.byQueue {
-		close(each.outcomes)
+	for _, ofQueue := range s.byQueue {
+		close(ofQueue.outcomes)
 	}
 }
 
