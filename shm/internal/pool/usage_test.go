@@ -36,3 +36,32 @@ func TestB6_UsageListsWhatHoldsAndWaits(t *testing.T) {
 		t.Errorf("the usage is %+v when the dead one's slot is recovered, want %+v", got, want)
 	}
 }
+
+// The state of a bucket lists the living participants that wait for tokens.
+func TestB13_StateListsWhatWaits(t *testing.T) {
+	shape := Shape{Participants: 5, Buckets: 1}
+	p := New(make([]uint64, shape.Words()), shape, asleep{})
+	var all []*BucketHandle
+	for i, name := range []string{"waits", "has nothing", "died", "waits too"} {
+		p.state(i).store(stateOf(1))
+		m := p.member(i, 1)
+		m.Sign(100+i, name)
+		all = append(all, m.BucketHandle(0))
+	}
+	all[0].Enqueue(Want{Tier: 3, Count: 5}, 1)
+	all[2].Enqueue(Want{Tier: 3, Count: 6}, 1)
+	all[3].Enqueue(Want{Tier: 4, Count: 7}, 1)
+	all[0].Spend(0, 11)
+	p.state(2).store(gone(stateOf(1)))
+	want := BucketState{Spent: 11, Waiters: []Waiter{
+		{Party: Party{100, "waits", lifeLock(0)}, Tier: 3, Waiting: 5},
+		{Party: Party{103, "waits too", lifeLock(3)}, Tier: 4, Waiting: 7, at: 3},
+	}}
+	if got := p.BucketState(0); !reflect.DeepEqual(got, want) {
+		t.Errorf("the state is %+v, want %+v", got, want)
+	}
+	want.Waiters[1].Self = true
+	if got := all[3].State(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the state is %+v for the last one, want %+v", got, want)
+	}
+}
