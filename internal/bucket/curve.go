@@ -99,10 +99,7 @@ func (c *curve) when(tokens int64) int64 {
 	if bits.Len64(short)+scale > 127 {
 		return c.origin + Forever
 	}
-	hi, lo := shiftLeft(short, uint(scale))
-	if hi >= c.mult {
-		return c.origin + Forever
-	}
+	hi, lo := shiftLeft(short, uint(scale)) // below 2¹²⁷, and mult is not below 2⁶³: the quotient fits
 	span, rest := bits.Div64(hi, lo, c.mult)
 	if rest > 0 {
 		span++
