@@ -91,3 +91,35 @@ func TestC10_MaintainDoesNotVisitEveryQueue(t *testing.T) {
 		t.Errorf("Maintain has looked at %d queues, want %d", unused, maxSwept)
 	}
 }
+
+// Maintain releases no more unique names of forgotten tasks than its limit allows.
+func TestC7_MaintainReleasesUniqueNamesUpToItsLimit(t *testing.T) {
+	const names, limit = 5, 2
+	m, err := Open(inMap{}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var ids queue.IDs
+	for i := range names {
+		o := queue.Options{Unique: fmt.Sprint(i), UniqueFor: 2 * keepAge}
+		task := queue.NewTask{ID: ids.New(start), Spec: queue.Spec{Kind: "k", Options: o}}
+		if _, err := m.Submit(t.Context(), start, []queue.NewTask{task}); err != nil {
+			t.Fatal(err)
+		}
+		cancel := queue.Command{Do: queue.OrderCancel, Filter: queue.Filter{IDs: []queue.ID{task.ID}}}
+		if _, err := m.Command(t.Context(), start, cancel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = m.Maintain(t.Context(), start.Add(keepAge), 0)
+	if n := len(m.uniqueNames.byName); err != nil || n != names {
+		t.Fatalf("%d names are reserved when their tasks are forgotten, error %v, want %d", n, err, names)
+	}
+	for left := names - limit; left > -limit; left -= limit {
+		_, err := m.Maintain(t.Context(), start.Add(2*keepAge), limit)
+		if n := len(m.uniqueNames.byName); err != nil || n != max(left, 0) {
+			t.Errorf("%d names are reserved, error %v, want %d", n, err, max(left, 0))
+		}
+	}
+}
