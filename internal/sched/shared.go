@@ -34,8 +34,8 @@ type sharing struct {
 	waiting int     // passed to the last Want
 	spare   *entry  // for the next take, or nil: one of the holders, without a grant
 
-	// short says that the last dispatch ended because no slot was free: from then on each one
-	// that comes free is notified. Otherwise the slots may wait until they are tried.
+	// short says that the last dispatch ended because no slot was free: the slots then notify
+	// when one comes free. Otherwise they may have stopped to, until they are tried again.
 	short bool
 }
 
@@ -136,11 +136,10 @@ func (x *entry) claim() bool {
 	return claimed
 }
 
-// complete reports whether dispatch, which has just started work, has nothing more to start:
-// nothing waits, or the work that it has started takes just the slots that were freed, which
-// given = 0 says, and short was true when it began. To try for another slot then takes an
-// eighth of a contended Acquire and Release. The gate needs no marks, because every call takes
-// the lock.
+// complete reports whether dispatch, which has just started work, can stop: nothing waits, or
+// given is 0, because the work takes just the slots that were freed, and short was set before
+// the dispatch. To try for another slot, which notifies when it comes free, takes an eighth of a
+// contended Acquire and Release. The gate needs no marks, because every call takes the lock.
 func (s *sharing) complete(given int, short bool) bool {
 	e := s.e
 	switch {
