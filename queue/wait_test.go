@@ -141,12 +141,12 @@ func TestC1_WaitThroughFaults(t *testing.T) {
 		if !errors.Is(err, queue.ErrNoResult) || !strings.Contains(err.Error(), errFault.Error()) {
 			t.Errorf("the result's error is %v, want one with the task's", err)
 		}
+		r.end() // a Run that finds its store closed returns ErrClosed
 		if err := r.store.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Wait(t.Context(), task.ID); !errors.Is(err, queue.ErrClosed) {
 			t.Errorf("error %v, want that the store is closed", err)
 		}
-		r.end()
 	})
 }
