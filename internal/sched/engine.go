@@ -42,7 +42,7 @@ type Engine struct {
 func New(cfg Config) *Engine {
 	e := &Engine{parallel: runtime.GOMAXPROCS(0) > 1}
 	e.cfg, e.tracks = cfg, cfg.Slots != nil || cfg.Holders
-	e.mu.first = spinFirst
+	e.mu.spins = spinAlone
 	e.engine, e.limits.e, e.suspended.e, e.holders.e = e, e, e, e
 	e.cancellations.e, e.entries.e = e, e
 	e.live = liveTasks{e: e, all: make(map[*Task]struct{})}
@@ -63,7 +63,7 @@ func New(cfg Config) *Engine {
 		e.gate.word.Or(slowBit)
 	}
 	if cfg.Slots != nil {
-		e.mu.first = spinShared
+		e.mu.spins = spinShared
 		e.shared.bindTo(e)
 	}
 	return e

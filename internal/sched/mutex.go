@@ -8,26 +8,20 @@ import "sync"
 // times as much as the section. Spinning longer each time lets the owner, which has the
 // data in its cache, continue.
 type spinMutex struct {
-	first int // iterations before the second try; immutable
+	spins int // iterations before the second try, and twice as many before the third; immutable
 	mu    sync.Mutex
 }
 
 // Iterations of an empty loop between tries, about a third of a nanosecond each. With shared
-// slots other processes need the processors, so the first are fewer.
+// slots other processes need the processors, so there are fewer.
 const (
-	spinFirst  = 8192
-	spinShared = 4096
-	spinLast   = 16384
+	spinAlone  = 8192
+	spinShared = 512
 )
 
 func (m *spinMutex) Lock() {
-	if m.mu.TryLock() {
+	if m.mu.TryLock() || spin(m.spins) && m.mu.TryLock() || spin(2*m.spins) && m.mu.TryLock() {
 		return
-	}
-	for turns := m.first; turns <= spinLast; turns *= 2 {
-		if spin(turns) && m.mu.TryLock() {
-			return
-		}
 	}
 	m.mu.Lock()
 }
