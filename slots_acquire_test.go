@@ -95,6 +95,8 @@ func TestSlots_AcquireBehindAWaiter(t *testing.T) {
 		first := claimSlot(t.Context(), s)
 		slots.least = stint.Lowest
 		second := claimSlot(t.Context(), s)
+		slots.notify()
+		synctest.Wait()
 		if !first.holds() || !second.waits() {
 			t.Errorf("the first caller waits: %v, the second: %v; want the second", first.waits(), second.waits())
 		}

@@ -269,7 +269,13 @@ func TestSlots_WantAfterAnArrivalThatStarts(t *testing.T) {
 // forTiers refuses all below a tier, as if one waited elsewhere.
 type forTiers struct {
 	*slotstest.Fake
-	least stint.Priority
+	least  stint.Priority
+	notify func() // of the scheduler: a change of least is not notified
+}
+
+func (f *forTiers) Bind(notify func(), lost func(stint.Grant, error)) {
+	f.notify = notify
+	f.Fake.Bind(notify, lost)
 }
 
 func (f *forTiers) TryAcquire(tier stint.Priority) (stint.Grant, error) {

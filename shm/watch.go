@@ -95,13 +95,15 @@ func (r *Region) sweepLocked() {
 // the first waiters: doorbells of all participants will then be due soon.
 func (r *Region) watchLocked(began bool) {
 	w := &r.watch
-	switch due := arena.Now() + int64(doorbellAfter); {
+	switch {
 	case !w.on && w.expected == 0:
 		r.beginLocked()
 		go r.watchOver()
-	case w.on && began && due < w.due && (w.bellMask == 0 || w.joins != r.member.Joins()):
-		w.due = due
-		r.member.Ring()
+	case w.on && began && (w.bellMask == 0 || w.joins != r.member.Joins()):
+		if due := arena.Now() + int64(doorbellAfter); due < w.due {
+			w.due = due
+			r.member.Ring()
+		}
 	}
 }
 

@@ -9,13 +9,15 @@ import (
 // pooledSlots are shared slots of which some number is free.
 type pooledSlots struct {
 	freeSlots
-	free  int
-	tries int
-	lost  func(grant uint64, cause error)
+	free    int
+	tries   int
+	waiting int // of the last Want
+	lost    func(grant uint64, cause error)
 }
 
 func (s *pooledSlots) Bind(_ func(), lost func(uint64, error)) { s.lost = lost }
 func (s *pooledSlots) Release(uint64)                          { s.free++ }
+func (s *pooledSlots) Want(_, waiting int)                     { s.waiting = waiting }
 
 func (s *pooledSlots) TryAcquire(tier int) (grant uint64, err error) {
 	s.tries++
@@ -97,6 +99,45 @@ func TestB6_ReleaseOfASharedSlotTriesOnce(t *testing.T) {
 		holder.Release()
 		if s.free != 1 {
 			t.Errorf("%d slots are free at the end, want 1", s.free)
+		}
+	})
+}
+
+// An arrival behind others tries for no slot if the last try found none, and counts as waiting.
+func TestB6_ArrivalBehindOthersTriesForNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &pooledSlots{free: 1}
+		e := New(Config{Limit: 5, Slots: s})
+		ask := Ask{Weight: 1, Tier: 3}
+		holder, err := e.Take(t.Context(), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const waiters = 4
+		permits := make(chan Permit, waiters)
+		arrive := func() {
+			go func() {
+				if p, err := e.Take(t.Context(), ask); err == nil {
+					permits <- p
+				}
+			}()
+			synctest.Wait()
+		}
+		arrive()
+		for n := 2; n <= waiters; n++ {
+			before := s.tries
+			arrive()
+			if s.tries != before || s.waiting != n {
+				t.Errorf("waiter %d tried %d times, and %d waiters are reported", n, s.tries-before, s.waiting)
+			}
+		}
+		for range waiters {
+			holder.Release()
+			holder = <-permits
+		}
+		holder.Release()
+		if s.free != 1 || s.waiting != 0 {
+			t.Errorf("%d slots are free at the end, want 1, and %d waiters are reported", s.free, s.waiting)
 		}
 	})
 }

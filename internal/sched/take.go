@@ -150,8 +150,11 @@ func (x *entry) arrive() (settled bool) {
 	e.shared.expect(x)
 	x.push(w)
 	x.again = e.cancellations.noteWait(x.done) && w == nil
-	if !behind || e.full() || e.cfg.Slots != nil {
+	switch {
+	case !behind || e.full() || e.cfg.Slots != nil && !e.shared.short:
 		e.dispatch(0, false)
+	case e.cfg.Slots != nil: // the slots notify when one comes free for what goes first
+		e.shared.want(e.gate.running())
 	}
 	return false
 }
