@@ -192,7 +192,7 @@ func (c *simConn) Scan(
 	return err
 }
 
-func (c *simConn) PutLeases(ctx context.Context, epoch uint32, _ uint64, _ []dbrows.LeaseEntry) error {
+func (c *simConn) PutLeases(ctx context.Context, epoch uint32, _ uint64, _ []dbrows.LeaseRow) error {
 	return c.call(ctx, func() error {
 		if !c.leads(epoch) {
 			return dbrows.ErrFenced
@@ -201,7 +201,7 @@ func (c *simConn) PutLeases(ctx context.Context, epoch uint32, _ uint64, _ []dbr
 	})
 }
 
-func (c *simConn) Leases(ctx context.Context, _ func(dbrows.LeaseEntry)) error {
+func (c *simConn) Leases(ctx context.Context, _ func(dbrows.LeaseRow)) error {
 	return c.call(ctx, func() error { return nil })
 }
 

@@ -205,13 +205,13 @@ func (r *rows) page(
 }
 
 // PutLeases is as [dbrows.DB] says.
-func (r *rows) PutLeases(ctx context.Context, epoch uint32, put uint64, entries []dbrows.LeaseEntry) error {
-	slots, contents := make([]int32, len(entries)), make([][]byte, len(entries))
-	for i, e := range entries {
-		slots[i], contents[i] = int32(e.Slot), e.Entry
+func (r *rows) PutLeases(ctx context.Context, epoch uint32, put uint64, rows []dbrows.LeaseRow) error {
+	numbers, entries := make([]int32, len(rows)), make([][]byte, len(rows))
+	for i, row := range rows {
+		numbers[i], entries[i] = int32(row.Number), row.Entries
 	}
 	var led int
-	err := r.pool.QueryRow(ctx, r.put, int64(epoch), r.id, int64(put), slots, contents).Scan(&led)
+	err := r.pool.QueryRow(ctx, r.put, int64(epoch), r.id, int64(put), numbers, entries).Scan(&led)
 	if err == nil && led == 0 {
 		return r.whyFenced(ctx, epoch)
 	}
@@ -219,18 +219,18 @@ func (r *rows) PutLeases(ctx context.Context, epoch uint32, put uint64, entries 
 }
 
 // Leases is as [dbrows.DB] says.
-func (r *rows) Leases(ctx context.Context, fn func(dbrows.LeaseEntry)) error {
+func (r *rows) Leases(ctx context.Context, fn func(dbrows.LeaseRow)) error {
 	found, err := r.pool.Query(ctx, r.sql(`select slot, entry from $schema.leases`))
 	if err != nil {
 		return explain(err)
 	}
 	defer found.Close()
 	for found.Next() {
-		var e dbrows.LeaseEntry
-		if err := found.Scan(&e.Slot, &e.Entry); err != nil {
+		var row dbrows.LeaseRow
+		if err := found.Scan(&row.Number, &row.Entries); err != nil {
 			return err
 		}
-		fn(e)
+		fn(row)
 	}
 	return explain(found.Err())
 }

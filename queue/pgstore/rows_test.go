@@ -164,7 +164,7 @@ func TestC11_Rows(t *testing.T) {
 			_, termErr := a.Term(t.Context())
 			for name, err := range map[string]error{
 				"Term": termErr, "Renew": a.Renew(t.Context(), next.Epoch, time.Minute),
-				"PutLeases": a.PutLeases(t.Context(), next.Epoch, 9, []dbrows.LeaseEntry{{Slot: 1, Entry: []byte("late")}}),
+				"PutLeases": a.PutLeases(t.Context(), next.Epoch, 9, []dbrows.LeaseRow{{Number: 1, Entries: []byte("late")}}),
 			} {
 				if !errors.Is(err, dbrows.ErrFenced) {
 					t.Errorf("%s of a leader that was replaced: %v", name, err)
@@ -177,18 +177,18 @@ func TestC11_Rows(t *testing.T) {
 	}
 }
 
-// checkLeases checks that an entry replaces only one of an earlier put.
+// checkLeases checks that a row of the lease log replaces only one of an earlier put.
 func checkLeases(t *testing.T, db dbrows.DB, epoch uint32) {
 	t.Helper()
 	for _, put := range []uint64{2, 1, 3} {
 		entry := fmt.Append(nil, put)
-		entries := []dbrows.LeaseEntry{{Slot: int(1 + put%2), Entry: entry}, {Slot: 3, Entry: entry}}
-		if err := db.PutLeases(t.Context(), epoch, put, entries); err != nil {
+		rows := []dbrows.LeaseRow{{Number: int(1 + put%2), Entries: entry}, {Number: 3, Entries: entry}}
+		if err := db.PutLeases(t.Context(), epoch, put, rows); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := make(map[int]string)
-	if err := db.Leases(t.Context(), func(e dbrows.LeaseEntry) { got[e.Slot] = string(e.Entry) }); err != nil {
+	if err := db.Leases(t.Context(), func(row dbrows.LeaseRow) { got[row.Number] = string(row.Entries) }); err != nil {
 		t.Fatal(err)
 	}
 	if got[1] != "2" || got[2] != "3" || got[3] != "3" || len(got) != 3 {

@@ -14,11 +14,12 @@ create table $schema.rows (
 );
 alter table $schema.rows alter column value set storage external;
 
--- The lease log: an entry for each lease that is alive, and for some that have ended.
+-- The lease log: an entry for each lease that is alive, and for some that have ended. The
+-- entries of leases that began together share a row.
 create table $schema.leases (
-	slot  int primary key,
+	slot  int primary key, -- number of the row
 	put   bigint not null, -- number of the write; a larger one wins
-	entry bytea not null
+	entry bytea not null   -- less than 2 kB of entries: larger values are compressed, and stored elsewhere
 ) with (
 	fillfactor = 50,
 	autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0

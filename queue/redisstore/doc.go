@@ -78,8 +78,8 @@
 //
 //	{stint}:leader    hash: format, epoch and batch (decimal numbers), id, name and contact of
 //	                  the leader, since and until (ms since 1970, the server's clock)
-//	{stint}:leases    hash: slot of the lease log to 16 hexadecimal digits, the number of the
-//	                  write, and the entry as package lease encodes it
+//	{stint}:leases    hash: row of the lease log to 16 hexadecimal digits, the number of the
+//	                  write, and some 25 entries at most, as package lease encodes them
 //	{stint}:rows:t    hash: key to value, for keys that begin with t; other letters alike
 //
 // Keys and values of rows are those of all stores. There is no index beside the hashes: the
@@ -99,7 +99,7 @@ package redisstore
 //   - lead.lua: begins the lease of the leader
 //   - renew.lua: extends it
 //   - apply.lua: writes a batch
-//   - putleases.lua: writes entries of the lease log
+//   - putleases.lua: writes rows of the lease log
 //   - readkeys.lua: reads rows
 //   - touch.lua: writes nothing new, so that WAIT covers earlier writes
 //   - full.lua: the part of scripts that detects a full memory

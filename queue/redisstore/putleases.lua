@@ -1,7 +1,7 @@
--- Stores entries of the lease log, if the caller leads. An entry begins with the number of
--- its put, 16 hexadecimal digits; an entry of a larger put stays.
+-- Stores rows of the lease log, if the caller leads. A row begins with the number of its put,
+-- 16 hexadecimal digits; a row of a larger put stays.
 --
--- KEYS: leader, leases. ARGV: epoch, id, put, then slots, each with its entry.
+-- KEYS: leader, leases. ARGV: epoch, id, put, then numbers of rows, each with its entries.
 -- Returns epoch, id and batch if the caller does not lead, and otherwise what full.lua says.
 local leader = redis.call('HMGET', KEYS[1], 'epoch', 'id', 'batch')
 if leader[1] ~= ARGV[1] or leader[2] ~= ARGV[2] then return leader end

@@ -74,11 +74,11 @@ func (b breakable) Apply(ctx context.Context, t dbrows.Term, changes []journal.C
 	return b.DB.Apply(ctx, t, changes)
 }
 
-func (b breakable) PutLeases(ctx context.Context, epoch uint32, put uint64, entries []dbrows.LeaseEntry) error {
+func (b breakable) PutLeases(ctx context.Context, epoch uint32, put uint64, rows []dbrows.LeaseRow) error {
 	if err := b.limit.pass(); err != nil {
 		return err
 	}
-	return b.DB.PutLeases(ctx, epoch, put, entries)
+	return b.DB.PutLeases(ctx, epoch, put, rows)
 }
 
 // harness is a store whose process is replaced by another one without an end.

@@ -344,21 +344,21 @@ func (r *rows) read(ctx context.Context, letter byte, keys []string) ([]any, err
 	})
 }
 
-// putDigits is the length of the number before each entry of the lease log, which
+// putDigits is the length of the number before each row of the lease log, which
 // putleases.lua compares as text, because Lua's numbers are exact up to 53 bits only.
 const putDigits = 16
 
 // PutLeases is as [dbrows.DB] says.
-func (r *rows) PutLeases(ctx context.Context, epoch uint32, put uint64, entries []dbrows.LeaseEntry) error {
-	args := append(make([]any, 0, 3+2*len(entries)), decimal(epoch), r.id, fmt.Sprintf("%0*x", putDigits, put))
-	for _, e := range entries {
-		args = append(args, e.Slot, e.Entry)
+func (r *rows) PutLeases(ctx context.Context, epoch uint32, put uint64, rows []dbrows.LeaseRow) error {
+	args := append(make([]any, 0, 3+2*len(rows)), decimal(epoch), r.id, fmt.Sprintf("%0*x", putDigits, put))
+	for _, row := range rows {
+		args = append(args, row.Number, row.Entries)
 	}
 	return r.write(ctx, r.want, r.scripts.putLeases, epoch, []string{r.leader, r.leases}, args...)
 }
 
 // Leases is as [dbrows.DB] says.
-func (r *rows) Leases(ctx context.Context, fn func(dbrows.LeaseEntry)) error {
+func (r *rows) Leases(ctx context.Context, fn func(dbrows.LeaseRow)) error {
 	for cursor := uint64(0); ; {
 		fields, err := interruptible(ctx, r, func() (fields []string, err error) {
 			fields, cursor, err = r.client.HScan(ctx, r.leases, cursor, "", pageKeys).Result()
@@ -368,11 +368,11 @@ func (r *rows) Leases(ctx context.Context, fn func(dbrows.LeaseEntry)) error {
 			return err
 		}
 		for i := 0; i+1 < len(fields); i += 2 {
-			slot, err := strconv.Atoi(fields[i])
-			if err != nil || slot < 1 || len(fields[i+1]) < putDigits {
+			row, err := strconv.Atoi(fields[i])
+			if err != nil || row < 1 || len(fields[i+1]) < putDigits {
 				return fmt.Errorf("%s has a field %q, which is not of this program: remove it", r.leases, fields[i])
 			}
-			fn(dbrows.LeaseEntry{Slot: slot, Entry: []byte(fields[i+1][putDigits:])})
+			fn(dbrows.LeaseRow{Number: row, Entries: []byte(fields[i+1][putDigits:])})
 		}
 		if cursor == 0 {
 			return nil

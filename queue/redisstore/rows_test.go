@@ -157,25 +157,26 @@ func TestRows_Apply(t *testing.T) {
 	}
 }
 
-// TestRows_Leases: an entry does not replace one of a later put.
+// TestRows_Leases: a row of the lease log does not replace one of a later put.
 func TestRows_Leases(t *testing.T) {
 	db, term := newDB(t, newPrefix())
-	put := func(number uint64, entries ...dbrows.LeaseEntry) {
+	put := func(number uint64, rows ...dbrows.LeaseRow) {
 		t.Helper()
-		if err := db.PutLeases(t.Context(), term.Epoch, number, entries); err != nil {
+		if err := db.PutLeases(t.Context(), term.Epoch, number, rows); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const late = 1<<62 + 10 // more than a float64 can count
-	put(late, dbrows.LeaseEntry{Slot: 1, Entry: []byte("first")}, dbrows.LeaseEntry{Slot: 2, Entry: []byte("second")})
-	put(late-1, dbrows.LeaseEntry{Slot: 2, Entry: []byte("overtaken")}, dbrows.LeaseEntry{Slot: 3, Entry: []byte("third")})
-	put(late+1, dbrows.LeaseEntry{Slot: 1, Entry: []byte("newer\x00")})
+	put(late, dbrows.LeaseRow{Number: 1, Entries: []byte("first")}, dbrows.LeaseRow{Number: 2, Entries: []byte("second")})
+	put(late-1,
+		dbrows.LeaseRow{Number: 2, Entries: []byte("overtaken")}, dbrows.LeaseRow{Number: 3, Entries: []byte("third")})
+	put(late+1, dbrows.LeaseRow{Number: 1, Entries: []byte("newer\x00")})
 	found := map[int]string{}
-	if err := db.Leases(t.Context(), func(e dbrows.LeaseEntry) { found[e.Slot] = string(e.Entry) }); err != nil {
+	if err := db.Leases(t.Context(), func(row dbrows.LeaseRow) { found[row.Number] = string(row.Entries) }); err != nil {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprint(map[int]string{1: "newer\x00", 2: "second", 3: "third"}); fmt.Sprint(found) != want {
-		t.Errorf("the entries are %q, want %q", fmt.Sprint(found), want)
+		t.Errorf("the rows are %q, want %q", fmt.Sprint(found), want)
 	}
 	if err := db.PutLeases(t.Context(), term.Epoch-1, late+2, nil); !errors.Is(err, dbrows.ErrFenced) {
 		t.Errorf("a put of an earlier epoch returns %v", err)

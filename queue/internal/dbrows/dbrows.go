@@ -101,19 +101,19 @@ type DB interface {
 	// if down is set, until fn returns false. fn does not keep the value.
 	Scan(ctx context.Context, from, to string, down bool, fn func(key string, value []byte) bool) error
 
-	// PutLeases stores entries of the lease log, all or none, as durably as Apply, if the
-	// server has the epoch. put grows with every call; an entry does not replace one of a
-	// larger put in its slot, which a call that was overtaken would do. Errors: ErrFenced.
-	PutLeases(ctx context.Context, epoch uint32, put uint64, entries []LeaseEntry) error
-	// Leases calls fn for all entries of the lease log.
-	Leases(ctx context.Context, fn func(LeaseEntry)) error
+	// PutLeases stores rows of the lease log, all or none, as durably as Apply, if the
+	// server has the epoch. put grows with every call; a row does not replace one of a
+	// larger put with its number, which a call that was overtaken would do. Errors: ErrFenced.
+	PutLeases(ctx context.Context, epoch uint32, put uint64, rows []LeaseRow) error
+	// Leases calls fn for all rows of the lease log.
+	Leases(ctx context.Context, fn func(LeaseRow)) error
 
 	// Close closes the connections. It is called once, when all other calls have returned.
 	Close() error
 }
 
-// LeaseEntry is an entry of the lease log, as bytes.
-type LeaseEntry struct {
-	Slot  int // from 1
-	Entry []byte
+// LeaseRow is a row of the lease log.
+type LeaseRow struct {
+	Number  int // from 1
+	Entries []byte
 }

@@ -14,11 +14,15 @@ import (
 // LeaseLog is the lease log of a machine on the database server. An entry is as durable
 // as a batch, since another process may lead next. The calls of Put that arrive while
 // entries are written share the next write.
+//
+// The entries of a write share rows, because the server takes as long for a small row as for
+// one of rowSize. A row is written again when the last of its leases has ended.
 type LeaseLog struct {
 	rows *Rows
 
 	mu      sync.Mutex // guards the fields below
 	slots   lease.Slots
+	written lease.Rows
 	next    *put // of the calls that arrive now
 	writing bool // a call writes
 	puts    uint64
@@ -27,6 +31,10 @@ type LeaseLog struct {
 // putBits is the number of bits of the number of a put that count the puts of an epoch: more
 // than a leader can make. With an epoch of 24 bits the number fits into a signed integer.
 const putBits = 39
+
+// rowSize is the largest size of a row in bytes, some 25 entries. PostgreSQL compresses larger
+// values, and stores them outside the table.
+const rowSize = 1800
 
 // put is one write of entries.
 type put struct {
@@ -43,34 +51,35 @@ var _ machine.LeaseStorage = (*LeaseLog)(nil)
 // LeaseLog returns the lease log beside the rows.
 func (r *Rows) LeaseLog() *LeaseLog { return &LeaseLog{rows: r, next: newPut()} }
 
-// Recall is as [machine.LeaseStorage] says. A slot without an entry is free.
+// Recall is as [machine.LeaseStorage] says. A row without an entry is free.
 func (l *LeaseLog) Recall(fn func(slot int, e machine.LeaseEntry)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := make(map[int]machine.LeaseEntry)
+	found := make(map[int][]machine.LeaseEntry)
 	last := 0
 	limit := attempt / 2
 	err := l.rows.attempts.try(l.rows.attempts.ctx, func(ctx context.Context) error {
 		limit = min(2*limit, attemptLast)
 		ctx, stop := context.WithTimeout(ctx, limit)
 		defer stop()
-		return l.rows.db.Leases(ctx, func(e LeaseEntry) {
-			var b [lease.Size]byte
-			copy(b[:], e.Entry)
-			if entry, ok := lease.Decode(&b); ok {
-				found[e.Slot] = entry
-			}
-			last = max(last, e.Slot)
+		return l.rows.db.Leases(ctx, func(row LeaseRow) {
+			var entries []machine.LeaseEntry
+			lease.DecodeRow(row.Entries, func(e machine.LeaseEntry) { entries = append(entries, e) })
+			found[row.Number] = entries
+			last = max(last, row.Number)
 		})
 	})
 	if err != nil {
 		return fmt.Errorf("read the lease log: %w", err)
 	}
-	for slot := 1; slot <= last; slot++ {
-		entry, ok := found[slot]
-		if l.slots.Recall(entry.Token); ok {
-			fn(slot, entry)
+	for row := 1; row <= last; row++ {
+		var slots []int
+		for _, e := range found[row] {
+			slot := l.slots.Recall(e.Token)
+			slots = append(slots, slot)
+			fn(slot, e)
 		}
+		l.written.Append(slots...)
 	}
 	return nil
 }
@@ -87,7 +96,7 @@ func (l *LeaseLog) Reserve(token queue.Token) (slot int, err error) {
 }
 
 // Put is as [machine.LeaseStorage] says. It writes all entries or none; after an error they
-// may be on the server nevertheless. Such an entry stays until its slot has another owner, so
+// may be on the server nevertheless. Such an entry stays until its row is written again, so
 // the next leader may take its task for one that ran and was lost.
 func (l *LeaseLog) Put(entries []machine.SlotEntry) (n int, err error) {
 	if len(entries) == 0 {
@@ -119,19 +128,12 @@ func (l *LeaseLog) write(p *put) {
 	l.next = newPut()
 	l.puts++
 	number := uint64(l.rows.leads.epoch)<<putBits | l.puts
-	encoded := make([]LeaseEntry, 0, len(p.entries))
-	for i := range p.entries {
-		if e := &p.entries[i]; l.slots.Owns(e.Slot, e.Token) {
-			var b [lease.Size]byte
-			used := lease.Encode(&b, &e.LeaseEntry)
-			encoded = append(encoded, LeaseEntry{e.Slot, b[:used]})
-		}
-	}
+	rows := l.encode(p.entries)
 	l.mu.Unlock()
-	if len(encoded) > 0 {
+	if len(rows) > 0 {
 		ctx, stop := context.WithTimeout(l.rows.attempts.ctx, stall.AnswerWithin)
 		p.err = l.rows.attempts.try(ctx, func(ctx context.Context) error {
-			return l.rows.db.PutLeases(ctx, l.rows.leads.epoch, number, encoded)
+			return l.rows.db.PutLeases(ctx, l.rows.leads.epoch, number, rows)
 		})
 		stop()
 	}
@@ -146,9 +148,38 @@ func (l *LeaseLog) write(p *put) {
 	}
 }
 
+// encode takes rows for the entries whose slots have not been freed. The caller holds the lock.
+func (l *LeaseLog) encode(entries []machine.SlotEntry) (rows []LeaseRow) {
+	var row []byte
+	var slots []int
+	next := func() {
+		if len(slots) > 0 {
+			rows = append(rows, LeaseRow{Number: l.written.Take(slots...), Entries: row})
+		}
+		row, slots = nil, nil
+	}
+	for i := range entries {
+		e := &entries[i]
+		if !l.slots.Owns(e.Slot, e.Token) {
+			continue
+		}
+		var b [lease.Size]byte
+		used := lease.Encode(&b, &e.LeaseEntry)
+		if len(row)+used > rowSize {
+			next()
+		}
+		row, slots = append(row, b[:used]...), append(slots, e.Slot)
+	}
+	next()
+	return rows
+}
+
 // Free is as [machine.LeaseStorage] says.
 func (l *LeaseLog) Free(slot int, token queue.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slots.Free(slot, token)
+	if l.slots.Owns(slot, token) {
+		l.slots.Free(slot, token)
+		l.written.Free(slot)
+	}
 }

@@ -131,6 +131,87 @@ func TestLeaseLog_Fails(t *testing.T) {
 	}
 }
 
+// The entries of a write share rows of less than 2 kB. A row is written again when its last
+// lease has ended, so the log does not grow.
+func TestLeaseLog_EntriesShareRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		r := open(t, s.connect(t, nil), dbrows.Config{})
+		l := r.LeaseLog()
+		var alive []queue.Token
+		for round := range queue.Token(10) {
+			var tokens []queue.Token
+			for i := range queue.Token(100) {
+				tokens = append(tokens, 1+100*round+i)
+			}
+			all := entries(t, l, tokens...)
+			if n, err := l.Put(all); n != 100 || err != nil {
+				t.Fatalf("Put: %d, %v", n, err)
+			}
+			for _, e := range all[1:] { // the first row of each write has a lease that is alive
+				l.Free(e.Slot, e.Token)
+			}
+			alive = append(alive, all[0].Token)
+		}
+		for number, row := range s.leases {
+			if n := len(row.entries); n >= 2000 {
+				t.Errorf("row %d has %d bytes", number, n)
+			}
+		}
+		if n := len(s.leases); n > 4+9 {
+			t.Errorf("10 writes of 100 entries each take %d rows", n)
+		}
+		closes(t, r)
+		got := recorded(t, s)
+		for _, token := range alive {
+			if !slices.Contains(got, token) {
+				t.Errorf("the lease %d is not recorded", token)
+			}
+		}
+	})
+}
+
+// A lease of a row is alive while others of the same row have ended, also for the leader that
+// has read the row: it does not write the row again.
+func TestLeaseLog_RowIsKeptForItsLastLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		r := open(t, s.connect(t, nil), dbrows.Config{})
+		l := r.LeaseLog()
+		all := entries(t, l, 1, 2, 3)
+		if _, err := l.Put(all); err != nil {
+			t.Fatal(err)
+		}
+		closes(t, r)
+		for next := queue.Token(4); next < 8; next++ {
+			r := open(t, s.connect(t, nil), dbrows.Config{})
+			l := r.LeaseLog()
+			ended := make(map[int]queue.Token)
+			err := l.Recall(func(slot int, e machine.LeaseEntry) {
+				if e.Token != 2 {
+					ended[slot] = e.Token
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			for slot, token := range ended {
+				l.Free(slot, token)
+			}
+			if _, err := l.Put(entries(t, l, next)); err != nil {
+				t.Error(err)
+			}
+			closes(t, r)
+			if got := recorded(t, s); !slices.Contains(got, 2) || !slices.Contains(got, next) {
+				t.Errorf("the next leader finds %v, without 2 or %d", got, next)
+			}
+		}
+		if n := len(s.leases); n > 2 {
+			t.Errorf("two leases at a time take %d rows", n)
+		}
+	})
+}
+
 // A slot that was freed belongs to its next owner: an earlier write that the server carries
 // out late does not replace the entry.
 func TestLeaseLog_SlotIsReservedAgain(t *testing.T) {
@@ -192,7 +273,7 @@ func TestLeaseLog_NextLeader(t *testing.T) {
 		if got := recorded(t, s); !slices.Equal(got, []queue.Token{30, 31, 32}) {
 			t.Errorf("the next leader finds %v", got)
 		}
-		s.leases[2] = logged{entry: []byte("garbage")}
+		s.leases[2] = logged{entries: []byte("garbage")}
 		delete(s.leases, 1)
 		if got := recorded(t, s); !slices.Equal(got, []queue.Token{32}) {
 			t.Errorf("after damage the next leader finds %v", got)
@@ -200,10 +281,13 @@ func TestLeaseLog_NextLeader(t *testing.T) {
 		r := open(t, s.connect(t, nil), dbrows.Config{})
 		l := r.LeaseLog()
 		_ = l.Recall(func(int, machine.LeaseEntry) {})
-		for want := range 2 {
-			if slot, _ := l.Reserve(40); slot != want+1 {
-				t.Errorf("slot %d is reserved, and %d is free", slot, want+1)
+		for token := range queue.Token(2) { // rows 1 and 2 are free
+			if n, err := l.Put(entries(t, l, 40+token)); n != 1 || err != nil {
+				t.Errorf("Put: %d, %v", n, err)
 			}
+		}
+		if n := len(s.leases); n != 3 {
+			t.Errorf("the log has %d rows, want 3", n)
 		}
 		closes(t, r)
 	})

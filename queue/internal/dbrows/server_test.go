@@ -29,10 +29,10 @@ type server struct {
 	ahead   time.Duration // of its clock
 }
 
-// logged is an entry of the lease log.
+// logged is a row of the lease log.
 type logged struct {
-	put   uint64
-	entry []byte
+	put     uint64
+	entries []byte
 }
 
 // batch is a batch that was made.
@@ -306,24 +306,24 @@ func (c *connection) Scan(
 	return err
 }
 
-func (c *connection) PutLeases(ctx context.Context, epoch uint32, put uint64, entries []dbrows.LeaseEntry) error {
+func (c *connection) PutLeases(ctx context.Context, epoch uint32, put uint64, rows []dbrows.LeaseRow) error {
 	return c.call(ctx, opPut, func() error {
 		if !c.leads(epoch) {
 			return dbrows.ErrFenced
 		}
-		for _, e := range entries {
-			if c.leases[e.Slot].put <= put {
-				c.leases[e.Slot] = logged{put, slices.Clone(e.Entry)}
+		for _, row := range rows {
+			if c.leases[row.Number].put <= put {
+				c.leases[row.Number] = logged{put, slices.Clone(row.Entries)}
 			}
 		}
 		return nil
 	})
 }
 
-func (c *connection) Leases(ctx context.Context, fn func(dbrows.LeaseEntry)) error {
-	found, err := ask(ctx, c, opLeases, func() (found []dbrows.LeaseEntry, err error) {
-		for slot, e := range c.leases {
-			found = append(found, dbrows.LeaseEntry{Slot: slot, Entry: e.entry})
+func (c *connection) Leases(ctx context.Context, fn func(dbrows.LeaseRow)) error {
+	found, err := ask(ctx, c, opLeases, func() (found []dbrows.LeaseRow, err error) {
+		for number, row := range c.leases {
+			found = append(found, dbrows.LeaseRow{Number: number, Entries: row.entries})
 		}
 		return found, nil
 	})

@@ -440,11 +440,12 @@ func (s *server) lastPut() (tasks []queue.Task) {
 		last = max(last, l.put)
 	}
 	for _, l := range s.leases {
-		var b [leaselog.Size]byte
-		copy(b[:], l.entry)
-		if e, ok := leaselog.Decode(&b); ok && l.put == last {
-			tasks = append(tasks, queue.Task{ID: e.ID, Lease: queue.Lease{Token: e.Token}})
+		if l.put < last {
+			continue
 		}
+		leaselog.DecodeRow(l.entries, func(e machine.LeaseEntry) {
+			tasks = append(tasks, queue.Task{ID: e.ID, Lease: queue.Lease{Token: e.Token}})
+		})
 	}
 	slices.SortFunc(tasks, func(a, b queue.Task) int { return cmp.Compare(a.Lease.Token, b.Lease.Token) })
 	return tasks

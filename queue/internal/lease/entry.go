@@ -1,5 +1,5 @@
-// Package lease has what the lease logs of stores share: the encoding of an entry, and
-// which slots of the log are taken.
+// Package lease has what the lease logs of stores share: the encoding of an entry, which
+// slots of the log are taken, and which rows if a row has several entries.
 package lease
 
 import (
@@ -78,6 +78,25 @@ func Decode(b *[Size]byte) (e machine.LeaseEntry, ok bool) {
 		Worker: string(b[atName : atName+int(b[atNameSize])]),
 		Remote: time.Duration(binary.BigEndian.Uint64(b[atRemote:])),
 	}, true
+}
+
+// DecodeRow calls fn for the entries of a row, which are one after the other without the zeros
+// at their ends. What follows something that is no entry is omitted.
+func DecodeRow(row []byte, fn func(machine.LeaseEntry)) {
+	for len(row) >= atName {
+		used := atName + int(row[atNameSize])
+		if used > min(len(row), Size) {
+			return
+		}
+		var b [Size]byte
+		copy(b[:], row[:used])
+		e, ok := Decode(&b)
+		if !ok {
+			return
+		}
+		fn(e)
+		row = row[used:]
+	}
 }
 
 func checksum(b *[Size]byte) uint32 {

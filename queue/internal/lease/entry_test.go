@@ -3,6 +3,7 @@ package lease_test
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,63 @@ func TestDecode_NoEntry(t *testing.T) {
 func decodes(b *[lease.Size]byte) bool {
 	_, ok := lease.Decode(b)
 	return ok
+}
+
+// row returns entries one after the other.
+func row(entries ...machine.LeaseEntry) (content []byte) {
+	for i := range entries {
+		var b [lease.Size]byte
+		used := lease.Encode(&b, &entries[i])
+		content = append(content, b[:used]...)
+	}
+	return content
+}
+
+func decodeRow(content []byte) (entries []machine.LeaseEntry) {
+	lease.DecodeRow(content, func(e machine.LeaseEntry) { entries = append(entries, e) })
+	return entries
+}
+
+// A row has the entries before the first bytes that are none.
+func TestDecodeRow(t *testing.T) {
+	all := []machine.LeaseEntry{full(), full(), full()}
+	all[0].Worker, all[2].Worker = "", strings.Repeat("n", 200)
+	good := row(all...)
+	if got := decodeRow(good); !slices.Equal(got, all) {
+		t.Errorf("the row is decoded as %+v", got)
+	}
+	first, second := len(row(all[0])), len(row(all[:2]...))
+	for n := range good {
+		want := all[:0]
+		switch {
+		case n >= second:
+			want = all[:2]
+		case n >= first:
+			want = all[:1]
+		}
+		if got := decodeRow(good[:n]); !slices.Equal(got, want) {
+			t.Errorf("%d bytes of the row are decoded as %d entries, want %d", n, len(got), len(want))
+		}
+	}
+	damaged := slices.Clone(good)
+	damaged[first+10] ^= 1
+	if got := decodeRow(damaged); !slices.Equal(got, all[:1]) {
+		t.Errorf("a row whose second entry is damaged is decoded as %+v", got)
+	}
+}
+
+// FuzzDecodeRow decodes any content: the entries are encoded and decoded as the same ones.
+func FuzzDecodeRow(f *testing.F) {
+	f.Add(row(full(), full()))
+	f.Add(row(full())[:60])
+	f.Add(slices.Concat(row(full()), make([]byte, 100)))
+	f.Add(make([]byte, 300))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		entries := decodeRow(content)
+		if again := decodeRow(row(entries...)); !slices.Equal(again, entries) {
+			t.Errorf("%+v is encoded and decoded as %+v", entries, again)
+		}
+	})
 }
 
 // FuzzDecode decodes any content, also with the right checksum: what is decoded is encoded
