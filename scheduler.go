@@ -17,12 +17,13 @@ import (
 //
 // Work waits in seven tiers. In a tier each key has a queue, first in, first out, and the
 // keys take turns in proportion to their shares. A slot that comes free goes to the
-// highest tier that waits and is below its cap. Every eighth slot goes, past caps but not
-// past the limit, to one given tier, the seven in rotation. So an entry with n entries
-// before it in its tier starts after at most 56·(n+1) turns, whatever arrives in higher
-// tiers. A turn is a start, or a finish after which the caps allowed no start. The n entries
-// can include later arrivals of other keys whose turn comes first, but no stream of
-// arrivals keeps an entry waiting for ever.
+// highest tier that waits and is below its cap. A turn is a start of work that has waited,
+// or a finish after which the caps allow no start. Every eighth turn belongs to one tier,
+// the seven in rotation: it starts the tier's first entry past caps, but not past the
+// limit. So an entry with n entries before it in its tier starts after at most 56·(n+1)
+// turns, whatever arrives in higher tiers. The n entries can include later arrivals of
+// other keys whose turn comes first, but no stream of arrivals keeps an entry waiting for
+// ever.
 //
 // # Nesting
 //
@@ -30,7 +31,8 @@ import (
 // received. While the function waits in [Run], [Future.Wait], [Group.Wait] or a range
 // over [Map], its slot is suspended: other work may have it. The function gets a slot
 // again before it continues, ahead of all queued entries, but not before the work that has
-// got the slot meanwhile ends. So nesting never deadlocks, whatever the limit.
+// got the slot meanwhile ends. So these waits never deadlock on one scheduler, whatever
+// its limit.
 //
 // With several schedulers, a function that waits suspends the slots of all schedulers
 // that it runs on. But a call of Run on one scheduler within Run on another holds both,

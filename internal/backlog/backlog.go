@@ -45,8 +45,8 @@
 //
 // # The starvation guard
 //
-// Each start, and each finish that could start nothing, is a turn. Every
-// eighth turn belongs to one tier, the seven tiers in rotation, so in any
+// Each start is a turn, and so is each finish after which the caps allow no
+// start. Every eighth turn belongs to one tier, the seven tiers in rotation, so in any
 // [Cycle] = 56 turns each tier has exactly one of its own and the highest
 // waiting one has the other 49. On its own turn a tier starts its first entry
 // past its cap, never past the maximum. A turn whose tier has nothing waiting
