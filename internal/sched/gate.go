@@ -10,7 +10,9 @@ import (
 //
 //	bits  0 … 31  slots in use
 //	bits 32 … 38  a bit per tier whose arrivals must queue
-//	bit  39       every call takes the lock: a pause, closing, shared slots …
+//	bit  39       every call takes the lock: a pause, closing, shared slots,
+//	              [Config.Holders], a wait for the end of all work, a function
+//	              that waits to resume its slots
 //	bits 40 … 63  a counter of limit changes, so that an admission that was
 //	              decided under the old limits fails its compare-and-swap
 //
