@@ -7,7 +7,7 @@
 //	gate.go          the atomic word by which a slot is taken and released without a lock
 //	fifo.go          a queue of work without a key, in chunks
 //	queue.go         what waits: the policy's entries, and a fifo per tier for work without a key
-//	entry.go         work that needs more than an item: a waiting goroutine, a key, several slots
+//	entry.go         Ask and Job; an entry of work that needs more than an item: a waiting goroutine, a key, several slots
 //	engine.go        the Engine, from New to Close
 //	limits.go        the limits, which may change while work runs, and the pause
 //	core.go          the slots of an engine, what waits for them, and the decision which work gets them
@@ -15,7 +15,7 @@
 //	mutex.go         the mutex of the lock
 //	decisions.go     decisions that are acted on when the lock is released
 //	dispatch.go      how free slots are given out
-//	take.go          goroutines that wait for slots, and release them
+//	take.go          goroutines that take slots, wait for them and release them; the admission of an arrival
 //	submit.go        a job, from its arrival to its place in the queue
 //	worker.go        goroutines that run jobs, one after the other
 //	task.go          the context of a function that runs on a slot; functions that their caller runs
@@ -34,10 +34,10 @@
 //	shared.go        slots that are shared with other processes or hosts
 //	idle.go          calls that wait until nothing is queued or runs
 //	holders.go       the work that has slots, if the engine tracks it; releases of its key and its shared slot
-//	report.go        what waits, and why
+//	report.go        Stats; what waits, and why
 //	forecast.go      estimates of waits
 //	pace.go          how fast entries have started
-//	jobs.go          how long functions run
-//	stamps.go        times of arrival
+//	jobs.go          run times of functions, for estimates
+//	stamps.go        reads the clock; the times of arrivals, starts and finishes
 //	errors.go        the errors of calls
 package sched

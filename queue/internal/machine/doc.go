@@ -67,17 +67,17 @@
 //   - groups.go: the FIFO groups of a queue
 //   - suspects.go: tasks that one more crash makes Dead, of which each queue runs one at a time
 //   - settingset.go: the settings of queues
-//   - layers.go: the settings of programs and of operators, which are in force, and their row
+//   - layers.go: the layers of settings by programs and by operators, which layer is in force, and their row
 //   - rate.go: a limit of starts per second
 //   - keyrates.go: the rates of keys within a queue
-//   - savedrates.go: what is spent of rates while the store is closed
+//   - savedrates.go: saves how much of each rate is spent when the store is closed, and loads it in Open
 //   - total.go: the limit of all queues together, and which queue gets a free slot
 //   - keytotals.go: the limits of keys in all queues together
 //   - slots.go: counts the slots that running tasks take; ends of leases on which a limit depends after a crash
 //
 // Other sets:
 //
-//   - uniquenames.go: unique names that outlive their tasks
+//   - uniquenames.go: the rows of unique names; names that stay reserved after their tasks are forgotten
 //   - fingerprints.go: poison tasks; a task with the same work becomes Dead when it is submitted
 //   - scheduleset.go: the schedules
 //   - workerset.go: the workers, and which kinds they handle
