@@ -50,8 +50,8 @@ package stint
 // A Limiter:
 //
 //   - limiter.go: Limiter, NewLimiter, Wait, Try and Delay
-//   - limiter_core.go: takes tokens that are there
-//   - limiter_wait.go: waits for those that are not
+//   - limiter_core.go: takes tokens that are available
+//   - limiter_wait.go: waits for tokens
 //   - limiter_keys.go: the rates of keys
 //   - limiter_sweep.go: forgets keys that are full
 //   - limiter_shared.go: Bucket, by which a limiter shares a rate with other processes

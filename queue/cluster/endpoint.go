@@ -74,12 +74,12 @@ func (e *endpoint) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isNodePath reports whether a request is no call of a store.
+// isNodePath reports whether a path is for the node itself, not for its store.
 func isNodePath(path string) bool {
 	return path == permitsPath || path == rosterPath || path == leadPath || strings.HasPrefix(path, nodePath+"/")
 }
 
-// answerNode answers a request of another node that is no call of a store.
+// answerNode answers a request of another node that is for this node itself, not for its store.
 func (e *endpoint) answerNode(w http.ResponseWriter, r *http.Request) {
 	v := e.state.view()
 	switch own := strings.HasPrefix(r.URL.Path, nodePath+"/"); {

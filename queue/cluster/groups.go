@@ -143,7 +143,7 @@ func nextPort(address string, by int) string {
 }
 
 // Node returns the node of a group, nil if there is no such group. It has the limits for work
-// that is no task, and the peers. "" is the default group.
+// other than tasks, and the peers. "" is the default group.
 func (g *Groups) Node(group string) *Node {
 	if group == "" {
 		return g.nodes[g.table.Default()]

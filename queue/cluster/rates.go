@@ -12,7 +12,7 @@ import (
 )
 
 // RateConfig configures a rate over hosts. If hosts differ, the smallest rate and the
-// smallest capacity of the hosts that are there count.
+// smallest capacity of the hosts that use it at present count.
 type RateConfig struct {
 	PerSecond float64 // tokens per second, within the limits of [stint.NewLimiter]
 	// Capacity is how many tokens collect while none is used; 0 stands for one second's

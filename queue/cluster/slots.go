@@ -13,7 +13,7 @@ import (
 // SlotsConfig configures a limit over hosts.
 type SlotsConfig struct {
 	// Max is the number of slots over all hosts, from 1. If hosts differ, the smallest Max
-	// of the hosts that are there counts: a lower one holds with the first host that has it,
+	// of the hosts that use it at present counts: a lower one holds with the first host that has it,
 	// for slots that are taken from then on, and a higher one when the last host with the
 	// lower one has gone.
 	Max int

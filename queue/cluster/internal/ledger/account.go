@@ -73,7 +73,7 @@ func (a *Account) Want(tier, waiting int) {
 	}
 }
 
-// Busy records that what waits does not use the permits that are there. The account needs
+// Busy records that what waits does not use the available permits. The account needs
 // no others until Take finds none.
 func (a *Account) Busy() { a.busy = true }
 

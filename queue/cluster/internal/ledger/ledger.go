@@ -47,7 +47,7 @@ var ErrUnknown = errors.New("ledger: the lease of the node has ended")
 // Ledger is the permits of all limits. [New] makes one.
 type Ledger struct {
 	lease  time.Duration
-	ready  time.Time // when permits that nobody has claimed are free
+	ready  time.Time // when unclaimed permits are free
 	nodes  map[string]*node
 	limits map[string]*limit
 	ticket uint64    // of the member that has begun to wait last

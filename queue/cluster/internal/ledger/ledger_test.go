@@ -294,7 +294,7 @@ func TestC11_BusyUntilItAsksOrLoses(t *testing.T) {
 	}
 }
 
-// A new leader grants what nobody has claimed as soon as its first lease is over, though the nodes
+// A new leader grants unclaimed permits as soon as its first lease is over, though the nodes
 // only repeat what they have claimed.
 func TestC11_GrantsWithoutNews(t *testing.T) {
 	const lease = 5 * time.Second // longer than a node waits until it goes first

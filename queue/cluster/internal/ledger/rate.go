@@ -125,7 +125,7 @@ func (l *Ledger) waitRate(now time.Time, d *drawer) {
 	}
 }
 
-// balanceRate grants the tokens that are there, to those that go first.
+// balanceRate grants the available tokens to the drawers that go first.
 func (l *Ledger) balanceRate(now time.Time, r *rate) {
 	r.earn(now, 0)
 	r.next = time.Time{}
