@@ -10,6 +10,7 @@
 //	errors_test.go   what a sentinel error owes its reader
 //	words_test.go    what may not stand in any file
 //	spec_test.go     docs/spec.md: each row has tests
+//	wrappers_test.go what a type that embeds a store may leave to that store
 //	docs_test.go     links that lead somewhere, quick starts that run, lists of files
 //	rules_test.go    that these rules bite
 package archtest

@@ -9,6 +9,7 @@ import (
 // like one: a rule that finds nothing would pass on any tree.
 func TestRulesBite(t *testing.T) {
 	words := func(f *goFile) []string { return wordsIn(f.path, []byte(f.ast.Comments[0].Text())) }
+	claims := bypasses([]string{"Claim"})
 	tests := []struct {
 		name string
 		rule func(*goFile) []string
@@ -53,6 +54,15 @@ func TestRulesBite(t *testing.T) {
 		{"error alone", bareErrors, "x.go", "// ErrA: full.\nvar ErrA error", 0},
 		{"bare type", bareErrors, "x.go", "type PanicError struct{}", 1},
 		{"error of a package", bareErrors, "x.go", "var errA, errorful error", 0},
+
+		{"call past a wrapper", claims, "x.go", `import "github.com/stintgo/stint/queue"; type w struct{ queue.Store }`, 1},
+		{"call past a wrapper of another", claims, "queue/cluster/x.go", `type w struct{ Store }; func (v) Claim() {}`, 1},
+		{"wrapped call", claims, "queue/cluster/x.go", `type w struct{ Store }; func (w) Claim() {}`, 0},
+		{"call wrapped at a pointer", claims, "queue/cluster/x.go", `type w struct{ Store }; func (x *w) Claim() {}`, 0},
+		{"store of a type", claims, "queue/cluster/x.go", `type w struct{ s Store }`, 0},
+		{"another store", claims, "x.go", `import "x/queue"; type w struct{ queue.Store }`, 0},
+		{"reason that is out of date", claims, "queue/queuetest/faulty.go", `import "` + module + `/queue"
+			type faulty struct{ queue.Store }; func (faulty) Claim() {}`, 2},
 
 		// The words are assembled here, since this file would break the rule otherwise.
 		{"path", words, "x.go", "// see /" + "work/main", 1},
