@@ -27,7 +27,7 @@ type window struct {
 
 const (
 	windowLen   = 512
-	windowBasis = 4  // starts; fewer are no basis for an estimate
+	windowBasis = 4  // starts; fewer are too few for an estimate
 	guessWeight = 32 // starts that weigh as much as the guess from the tiers above
 	burstLen    = 4  // arrivals that count between two starts, in addition to one per slot
 )

@@ -31,7 +31,7 @@ type total struct {
 // worker on another host, and for the claim of that worker to arrive.
 const reservedFor = time.Second
 
-// place is the place of a queue in one of the lists of total. The zero value is no place.
+// place is the place of a queue in one of the lists of total. The zero value says that the queue is in none.
 type place struct {
 	in    *list.List
 	at    *list.Element
