@@ -54,7 +54,7 @@ func TestB1_SevenTiers(t *testing.T) {
 	}
 	for _, p := range []stint.Priority{-4, 4, 100} {
 		if p.Valid() || !strings.Contains(p.String(), "priority(") {
-			t.Errorf("%v is no tier", p)
+			t.Errorf("%v is not a tier", p)
 		}
 	}
 }

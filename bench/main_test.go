@@ -75,7 +75,7 @@ func TestPeersAreThoseOfTheirOwnSake(t *testing.T) {
 	}
 	for _, other := range []string{"github.com/stintgo/stint", "go.uber.org/multierr", "go"} {
 		if v, ok := versions[other]; ok {
-			t.Errorf("%s %s is no peer", other, v)
+			t.Errorf("%s %s is not a peer", other, v)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func ExampleQueue_SubmitBatch() {
 	q, run := inMemory(queue.Config{})
 	resizeKind.Handle(q, func(_ context.Context, j *queue.Job[string]) error {
 		if strings.HasSuffix(j.Args, ".txt") {
-			return retry.Permanent(fmt.Errorf("%s is no picture", j.Args))
+			return retry.Permanent(fmt.Errorf("%s is not a picture", j.Args))
 		}
 		return nil
 	})

@@ -57,8 +57,8 @@ func idGroups() [5]idGroup {
 func ParseID(text string) (ID, error) {
 	id, ok := parseID(text)
 	if !ok {
-		return ID{}, fmt.Errorf("%w: %.40q is no task id, which looks like 01890a5d-ac96-774b-bcce-b302099a8057", ErrInvalid,
-			text)
+		return ID{}, fmt.Errorf("%w: %.40q is not a task ID, which looks like 01890a5d-ac96-774b-bcce-b302099a8057",
+			ErrInvalid, text)
 	}
 	return id, nil
 }

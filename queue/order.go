@@ -47,7 +47,7 @@ func (o *Order) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %q is no order; there are %v", ErrInvalid, text, Orders())
+	return fmt.Errorf("%w: unknown order %q; the orders are %v", ErrInvalid, text, Orders())
 }
 
 // OutcomeKind is how an attempt ended, as its worker reports it. It has the number and the
@@ -81,7 +81,7 @@ func (k OutcomeKind) String() string { return Trigger(k).String() }
 func (k OutcomeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads the name of any trigger: a store answers each outcome by itself, so
-// one of no kind does not make the whole call invalid. Errors: ErrInvalid.
+// an outcome of an unknown kind does not make the whole call invalid. Errors: ErrInvalid.
 func (k *OutcomeKind) UnmarshalText(text []byte) error { return (*Trigger)(k).UnmarshalText(text) }
 
 // StopReason is the reason for which a worker has to stop a running task. Zero means to

@@ -58,7 +58,7 @@ func ParseState(name string) (State, error) {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: %q is no state; there are %v", ErrInvalid, name, States())
+	return 0, fmt.Errorf("%w: unknown state %q; the states are %v", ErrInvalid, name, States())
 }
 
 // MarshalText returns the name of the state.

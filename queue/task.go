@@ -151,7 +151,7 @@ func (t Token) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, ui
 func (t *Token) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil {
-		return fmt.Errorf("%w: %.40q is no token, which is a number", ErrInvalid, text)
+		return fmt.Errorf("%w: %.40q is not a token, which is a number", ErrInvalid, text)
 	}
 	*t = Token(n)
 	return nil

@@ -57,7 +57,7 @@ func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil 
 func (t *Trigger) UnmarshalText(text []byte) error {
 	i := slices.Index(triggerNames[:], string(text))
 	if i <= 0 {
-		return fmt.Errorf("%w: %q is no trigger; there are %v", ErrInvalid, text, triggerNames[1:])
+		return fmt.Errorf("%w: unknown trigger %q; the triggers are %v", ErrInvalid, text, triggerNames[1:])
 	}
 	*t = Trigger(i)
 	return nil

@@ -47,7 +47,7 @@ func (s ChunkState) MarshalText() ([]byte, error) { return []byte(s.String()), n
 func (s *ChunkState) UnmarshalText(text []byte) error {
 	i := slices.Index(chunkStateNames[:], string(text))
 	if i < 0 {
-		return fmt.Errorf("%q is no state of a chunk; there are %v", text, chunkStateNames)
+		return fmt.Errorf("unknown state of a chunk %q; the states are %v", text, chunkStateNames)
 	}
 	*s = ChunkState(i)
 	return nil

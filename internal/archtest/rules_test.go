@@ -69,6 +69,8 @@ func TestRulesBite(t *testing.T) {
 		{"host", words, "x.md", "// from pro" + "xy.golang.org", 1},
 		{"mark", words, "x.go", "// TO" + "DO: more", 1},
 		{"mark in prose", words, "x.md", "// TO" + "DO: more", 0},
+		{"message", words, "x.go", "// \"%.40q is n" + "o token\"", 1},
+		{"message that something has ended", words, "x.go", "// \"%s is no longer Waiting\"", 0},
 		{"words in words", words, "x.go", "// framework/mastodon, stubborn", 0},
 	}
 	for _, test := range tests {

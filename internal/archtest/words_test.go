@@ -33,6 +33,11 @@ var words = []word{
 		say:     "a mark of unfinished work: finish it, or write down in docs/ what is not there yet",
 	},
 	{
+		pattern: regexp.MustCompile(`%[0-9.]*[a-z] (is|are) n[o] (l[^o]|[^l])`),
+		in:      []string{".go"},
+		say:     `a message that says "X is n` + `o Y": write "X is not a Y", or "unknown Y" and what is known`,
+	},
+	{
 		pattern: regexp.MustCompile(`^(<{7} |>{7} |={7}$)`),
 		say:     "a conflict that was not resolved",
 	},

@@ -193,7 +193,7 @@ func TestC6_DatabaseOfAnother(t *testing.T) {
 	if err := errors.Join(db.Set([]byte("theirs"), nil, pebble.Sync), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	notOpened(t, dir, "is no store")
+	notOpened(t, dir, "is not a store")
 }
 
 func TestC6_ConfigIsChecked(t *testing.T) {

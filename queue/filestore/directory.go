@@ -216,7 +216,7 @@ func (r *rows) checkFormat() error {
 	}
 	var foreign error
 	err = r.Scan("\x00", "\xff", false, func(key string, _ []byte) bool {
-		foreign = fmt.Errorf("the database in it is no store (its first key is %.20q): choose another directory", key)
+		foreign = fmt.Errorf("the database in it is not a store (its first key is %.20q): choose another directory", key)
 		return false
 	})
 	return cmp.Or(foreign, err)

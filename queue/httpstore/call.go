@@ -241,7 +241,7 @@ func (l *link) decode(a *answer, out any) error {
 
 // invalidAnswer returns the error of an answer that does not come from a stint server.
 func (l *link) invalidAnswer(format string, args ...any) error {
-	return fmt.Errorf("%w: %s is no server of this version: it answers "+format,
+	return fmt.Errorf("%w: %s is not a server of this version: it answers "+format,
 		append([]any{queue.ErrUnavailable, l.name}, args...)...)
 }
 

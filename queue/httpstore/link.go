@@ -62,8 +62,8 @@ func parse(address string) (base, socket string, err error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", "", fmt.Errorf(`%w: %.200q is no address of a server, which looks like unix:stint-data/stint.sock or `+
-			`http://127.0.0.1:7117`, queue.ErrInvalid, address)
+		return "", "", fmt.Errorf(`%w: %.200q is not the address of a server, which looks like `+
+			`unix:stint-data/stint.sock or http://127.0.0.1:7117`, queue.ErrInvalid, address)
 	}
 	return strings.TrimSuffix(u.String(), "/"), "", nil
 }

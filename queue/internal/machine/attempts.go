@@ -86,7 +86,7 @@ func (a *attempts) settle(o *queue.Outcome) error {
 // check checks the fields of an outcome. It needs no lock.
 func (a *attempts) check(o *queue.Outcome) error {
 	if !o.Kind.Valid() {
-		return fmt.Errorf("%w: %s is no kind of outcome", queue.ErrInvalid, o.Kind)
+		return fmt.Errorf("%w: unknown kind of outcome: %s", queue.ErrInvalid, o.Kind)
 	}
 	if n := len(o.Result); n > a.cfg.MaxResult {
 		return tooLarge("result", n, a.cfg.MaxResult)
