@@ -103,7 +103,7 @@ func TestB6_ReleaseOfASharedSlotTriesOnce(t *testing.T) {
 	})
 }
 
-// An arrival behind others tries for no slot if the last try found none, and counts as waiting.
+// An arrival behind others tries for no slot, and counts as waiting.
 func TestB6_ArrivalBehindOthersTriesForNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &pooledSlots{free: 1}

@@ -151,16 +151,17 @@ func (x *entry) arrive() (settled bool) {
 	x.push(w)
 	x.again = e.cancellations.noteWait(x.done) && w == nil
 	switch {
-	case !behind || e.full() || e.cfg.Slots != nil && !e.shared.short:
+	case !behind || e.full():
 		e.dispatch(0, false)
-	case e.cfg.Slots != nil: // the slots notify when one comes free for what goes first
+	case e.cfg.Slots != nil: // nothing may start because of it, but one more entry waits
 		e.shared.want(e.gate.running())
 	}
 	return false
 }
 
-// push queues x, which w removes when its context ends. The caller must dispatch afterwards:
-// a slot may have come free since its check, and the gate is not marked for the tier yet.
+// push queues x, which w removes when its context ends. Unless x is behind others, the caller
+// must dispatch afterwards: a slot may have come free since its check, and the gate is not
+// marked for the tier yet.
 func (x *entry) push(w *cancellation) {
 	q := &x.e.queue
 	x.since = q.arrives(int(x.Tier))
