@@ -79,7 +79,7 @@
 //	{stint}:leader    hash: format, epoch and batch (decimal numbers), id, name and contact of
 //	                  the leader, since and until (ms since 1970, the server's clock)
 //	{stint}:leases    hash: row of the lease log to 16 hexadecimal digits, the number of the
-//	                  write, and some 25 entries at most, as package lease encodes them
+//	                  write, and up to 1.8 kB of entries, as package lease encodes them
 //	{stint}:rows:t    hash: key to value, for keys that begin with t; other letters alike
 //
 // Keys and values of rows are those of all stores. There is no index beside the hashes: the
