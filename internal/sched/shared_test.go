@@ -68,6 +68,17 @@ func TestB6_EntriesOfReleasedPermits(t *testing.T) {
 	}
 }
 
+// arrive takes slots in a goroutine, which sends its permit, and returns when the call waits.
+func arrive(t *testing.T, e *Engine, ask Ask, permits chan<- Permit) {
+	t.Helper()
+	go func() {
+		if p, err := e.Take(t.Context(), ask); err == nil {
+			permits <- p
+		}
+	}()
+	synctest.Wait()
+}
+
 // A release tries for one slot if the last try found none: any other slot is notified.
 func TestB6_ReleaseOfASharedSlotTriesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -81,13 +92,8 @@ func TestB6_ReleaseOfASharedSlotTriesOnce(t *testing.T) {
 		const waiters = 3
 		permits := make(chan Permit, waiters)
 		for range waiters {
-			go func() {
-				if p, err := e.Take(t.Context(), ask); err == nil {
-					permits <- p
-				}
-			}()
+			arrive(t, e, ask, permits)
 		}
-		synctest.Wait()
 		for left := waiters; left > 0; left-- {
 			before := s.tries
 			holder.Release()
@@ -115,18 +121,10 @@ func TestB6_ArrivalBehindOthersTriesForNoSlot(t *testing.T) {
 		}
 		const waiters = 4
 		permits := make(chan Permit, waiters)
-		arrive := func() {
-			go func() {
-				if p, err := e.Take(t.Context(), ask); err == nil {
-					permits <- p
-				}
-			}()
-			synctest.Wait()
-		}
-		arrive()
+		arrive(t, e, ask, permits)
 		for n := 2; n <= waiters; n++ {
 			before := s.tries
-			arrive()
+			arrive(t, e, ask, permits)
 			if s.tries != before || s.waiting != n {
 				t.Errorf("waiter %d tried %d times, and %d waiters are reported", n, s.tries-before, s.waiting)
 			}
