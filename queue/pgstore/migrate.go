@@ -19,7 +19,11 @@ var schemaSQL string
 // allMigrations make the tables of one format from those of the format before: the first one
 // makes format 1 from nothing. Each sets leader.format. A change of the tables appends one; one
 // that was released stays as it is. $schema is the quoted schema.
-func allMigrations() []string { return []string{schemaSQL} }
+func allMigrations() []string { return []string{schemaSQL, sharedRowsSQL} }
+
+// sharedRowsSQL makes format 2: a row of the lease log may have several entries. It changes no
+// table, but programs of format 1, which would find no entry in such a row, then refuse the store.
+const sharedRowsSQL = `update $schema.leader set format = 2`
 
 // advisoryLock is held while tables are changed; it is 'stint' in ASCII.
 const advisoryLock = 0x7374696e74

@@ -350,7 +350,7 @@ func TestC11_Migration(t *testing.T) {
 	}
 	openNext := func() (*pgstore.Store, error) {
 		return pgstore.OpenNext(t.Context(), dsn, pgstore.Config{Schema: schema},
-			`create table $schema.more (n int); update $schema.leader set format = 2`)
+			`create table $schema.more (n int); update $schema.leader set format = 3`)
 	}
 	if _, err := openNext(); !errors.Is(err, queue.ErrLed) {
 		t.Errorf("the next version, while the earlier one leads: %v", err)
@@ -367,6 +367,29 @@ func TestC11_Migration(t *testing.T) {
 	}
 	find(t, after, []queue.ID{id})
 	execute(t, dsn, schema, `insert into %s.more values (1)`)
+	if err := after.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Tables of format 1, in which a row of the lease log has one entry, get the present format from
+// the first leader.
+func TestC11_TablesOfFormat1(t *testing.T) {
+	dsn, schema := sharedServer(t), newSchema()
+	var ids queue.IDs
+	before := open(t, dsn, pgstore.Config{Schema: schema})
+	id, err := submit(t.Context(), before, &ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, dsn, schema, `update %s.leader set format = 1`)
+	after := open(t, dsn, pgstore.Config{Schema: schema})
+	find(t, after, []queue.ID{id})
+	// It divides by zero if the format is another one: programs of format 1 would open the store.
+	execute(t, dsn, schema, `select 1 / count(*) from %s.leader where format = 2`)
 	if err := after.Close(); err != nil {
 		t.Error(err)
 	}

@@ -14,8 +14,8 @@ create table $schema.rows (
 );
 alter table $schema.rows alter column value set storage external;
 
--- The lease log: an entry for each lease that is alive, and for some that have ended. The
--- entries of leases that began together share a row.
+-- The lease log: an entry for each lease that is alive, and for some that have ended. Since
+-- format 2 the entries of leases that began together share a row.
 create table $schema.leases (
 	slot  int primary key, -- number of the row
 	put   bigint not null, -- number of the write; a larger one wins

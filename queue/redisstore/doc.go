@@ -84,7 +84,7 @@
 //
 // Keys and values of rows are those of all stores. There is no index beside the hashes: the
 // order of the tasks is in the memory of the leader, which reads all rows in Open. A store
-// reads format 1 only, and refuses to open another one, a key of another type, and rows
+// has format 2, converts format 1, and refuses to open another one, a key of another type, and rows
 // without a leader. A change of the format increments it.
 package redisstore
 

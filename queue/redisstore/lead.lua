@@ -1,6 +1,7 @@
 -- Makes the caller the leader, unless the lease of another process has not ended. If the
 -- caller leads already, because the answer of its first call was lost, the epoch stays: a
--- call that is carried out late deposes no leader.
+-- call that is carried out late deposes no leader. Keys of format 1 get the present format,
+-- which programs of format 1 refuse.
 --
 -- KEYS: leader, leases, and the rows of each letter from a to z.
 -- ARGV: format, id, name, lease in milliseconds, contact.
@@ -20,7 +21,7 @@ if not format then
   end
   format, epoch, batch, ends = ARGV[1], '0', '0', '0'
 end
-if format ~= ARGV[1] then return {'format', format} end
+if format ~= ARGV[1] and format ~= '1' then return {'format', format} end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -31,7 +32,7 @@ end
 local vacant = 0 -- of new keys nothing is known: the server may have lost the former ones
 if id ~= ARGV[2] and tonumber(ends) > 0 then vacant = now - ends end
 if id ~= ARGV[2] then epoch = string.format('%.0f', epoch + 1) end
-local wrote = first('format', format, 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
+local wrote = first('format', ARGV[1], 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
   'contact', ARGV[5], 'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))
 if wrote.err then return wrote end
 return {'leads', epoch, batch, string.format('%.0f', vacant), wrote[1]}

@@ -22,9 +22,10 @@ import (
 // chooseAnother is what to do about keys of another program.
 const chooseAnother = "choose another Prefix or, for stint serve, another database of the server (redis://HOST/1)"
 
-// format is the version of the format of all keys. A store reads no other. A change of the
-// format increments it, and lead.lua converts the version before.
-const format = "1"
+// format is the version of the format of all keys. A change of the format increments it, and
+// lead.lua converts the version before: in format 1 a row of the lease log has one entry. A
+// store reads no other.
+const format = "2"
 
 const (
 	// pageWithin is how long the server may take for a page of Scan.
@@ -116,8 +117,8 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 		return t, refusal{fmt.Errorf("there is a key %s, but no valid %s: another program uses these keys, or the "+
 			"server has lost some: restore its data from a copy, or %s", words[1], r.leader, chooseAnother)}
 	case "format":
-		return t, refusal{fmt.Errorf("the store has format %s, and this program reads %s only: use the version of the "+
-			"program that made the store, or a newer one", words[1], format)}
+		return t, refusal{fmt.Errorf("the store has format %s, and this program reads those up to %s: use the version of "+
+			"the program that made the store, or a newer one", words[1], format)}
 	default:
 		return t, fmt.Errorf("unexpected answer %q", words)
 	}

@@ -223,6 +223,43 @@ func TestRows_Lead(t *testing.T) {
 	}
 }
 
+// TestRows_LeadFormat1: keys of format 1 get the present format from the next leader, not while
+// another one leads.
+func TestRows_LeadFormat1(t *testing.T) {
+	server := newServer(t, "--appendonly", "no")
+	raw := server.raw(t)
+	const key = "{stint}:leader"
+	var all []dbrows.DB
+	for range 2 {
+		db, err := redisstore.NewDB(server.url(), redisstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		all = append(all, db)
+	}
+	term, err := all[0].Lead(t.Context(), queue.Leader{Name: "first"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.HSet(t.Context(), key, "format", 1)
+	if _, err := all[1].Lead(t.Context(), queue.Leader{Name: "second"}, time.Minute); !errors.Is(err, queue.ErrLed) {
+		t.Errorf("while a program of format 1 leads: %v", err)
+	}
+	if got := raw.HGet(t.Context(), key, "format").Val(); got != "1" {
+		t.Errorf("while a program of format 1 leads, the format is %s", got)
+	}
+	if err := all[0].Resign(t.Context(), term.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all[1].Lead(t.Context(), queue.Leader{Name: "second"}, time.Minute); err != nil {
+		t.Errorf("then: %v", err)
+	}
+	if got := raw.HGet(t.Context(), key, "format").Val(); got != "2" {
+		t.Errorf("after a leader of format 2, the format is %s", got)
+	}
+}
+
 // TestRows_Interrupted: a call returns when its context ends, also if the server hangs.
 func TestRows_Interrupted(t *testing.T) {
 	server := newServer(t, "--appendonly", "no")
