@@ -20,9 +20,10 @@ type core struct {
 	_ pad
 
 	// The lock guards what follows and the bits of the gate. It is held for a few dozen
-	// instructions; the only user code that runs under it is Config.Share and the methods
-	// of Slots, which do not panic. Lock order: it comes before the locks of Slots and of
-	// futures, and is never held together with that of another engine.
+	// instructions; the only user code that runs under it is Config.Share, the methods of
+	// Slots, and Sleeper.Expect, which do not panic, and the functions named also in
+	// report.go, which may. Lock order: it comes before the locks of Slots and of futures,
+	// and is never held together with that of another engine.
 	combiningLock
 	queue     queue
 	volunteer *worker // the worker that calls dispatch and can run one job, or nil

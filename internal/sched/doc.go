@@ -7,7 +7,7 @@
 //	gate.go          the atomic word by which a slot is taken and released without a lock
 //	fifo.go          a queue of work without a key, in chunks
 //	queue.go         what waits: the policy's entries, and a fifo per tier for work without a key
-//	entry.go         Ask, Job; the entry of work that needs more than an item: a waiting goroutine, a key, several slots
+//	entry.go         Ask, Job; the entry of a waiting goroutine, and of work that needs more than an item: see needsEntry
 //	engine.go        the Engine, from New to Close
 //	limits.go        the limits, which may change while work runs, and the pause
 //	core.go          the slots of an engine, what waits for them, and the decision which work gets them

@@ -32,16 +32,16 @@
 //   - calls_read.go: Find, Explain, Stats, Watch
 //   - validate.go: checks of arguments, and the limits of the fields of a task
 //   - parts.go: the parts, and which part uses which
-//   - steps.go: the lock, the begin and the end of a step, and the goroutine drain
+//   - steps.go: the lock, the begin and the end of a step, and the goroutines drain and correctRest
 //   - clock.go: the time of the present step
 //   - corrector.go: moves the clock; the first call moves later times in rows back to it, and dates or extends leases
-//   - loader.go: reads the rows of tasks in Open, and ends leases of the previous process
+//   - loader.go: reads the rows of tasks in Open, and continues or ends the leases of the previous machine
 //   - reorder.go: sorts loaded Waiting tasks by age
 //
 // Rows and the lease log:
 //
 //   - rowkeys.go: Rows and Change, which are those of package journal; the keys of rows
-//   - moverow.go: the rows of a move to another store, which keep a store from being opened; epochs
+//   - moverow.go: the rows of a move to another store, which keep a store from being opened; epochs; kinds of keys
 //   - taskrows.go: reads and writes the rows of tasks
 //   - prefetch.go: reads the row of a task that starts, and prefetches those that will probably start next
 //   - counters.go: ages and tokens, which grow over all epochs
