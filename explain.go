@@ -14,7 +14,8 @@ type Waiting struct {
 	Key      string    `json:"key,omitempty"`
 	Weight   int       `json:"weight"`
 	Since    time.Time `json:"since"` // arrival; a little early if many entries arrive at once
-	// Ahead is the maximum number of entries that start before this one.
+	// Ahead is the maximum number of queued entries of its tier and of higher ones that start
+	// before this one. Later arrivals are not counted.
 	Ahead int `json:"ahead"`
 	// Reasons is why the entry does not start, the binding reason first.
 	Reasons []Reason `json:"reasons"`

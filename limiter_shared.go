@@ -7,7 +7,7 @@ import (
 )
 
 // Never is the wait that Take of a [Bucket] returns if only a call of notify can make it
-// worth asking again.
+// worth asking again, and that [Limiter.TryAfter] returns for tokens that Try never takes.
 const Never = time.Duration(bucket.Never)
 
 // Bucket is the source of a [Limiter]'s tokens when their rate is shared with other

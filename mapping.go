@@ -159,16 +159,16 @@ func (m *mapping[In, Out]) start(in In) {
 	}
 	if m.unordered {
 		f.call.After(func() *sched.Outcome {
-			m.line(f)
+			m.enqueue(f)
 			return nil
 		})
 	} else {
-		m.line(f)
+		m.enqueue(f)
 	}
 }
 
-// line queues the outcome of a call to be yielded.
-func (m *mapping[In, Out]) line(f *Future[Out]) {
+// enqueue queues the outcome of a call to be yielded.
+func (m *mapping[In, Out]) enqueue(f *Future[Out]) {
 	m.mu.Lock()
 	m.calls = append(m.calls, f)
 	m.mu.Unlock()

@@ -33,10 +33,11 @@ type Grant uint64
 //   - Usage returns the holders of slots and the waiters, over all participants. If these
 //     are on other hosts, the result may be some time old.
 //
-// All methods are called with the scheduler's lock held: they must not block, and must
-// not call notify or lost before they return. If TryAcquire, Release or Want panics, the
-// program ends, even if a caller recovers the panic, since the scheduler would stay locked.
-// notify and lost may be called from any goroutine.
+// New calls Bind once, before all others, without the scheduler's lock. All other methods are
+// called with that lock held. No method may block, or call notify or lost before it
+// returns. If TryAcquire, Release or Want panics, the program ends, even if a caller recovers
+// the panic, since the scheduler would stay locked. notify and lost may be called from any
+// goroutine.
 type Slots interface {
 	Bind(notify func(), lost func(grant Grant, cause error))
 	TryAcquire(tier Priority) (Grant, error)

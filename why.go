@@ -36,14 +36,15 @@ const (
 // it. Which fields are set depends on Code.
 type Reason struct {
 	Code Code `json:"code"`
-	// Limit is the number that the entry ran into: max, cap, key, queue_full.
+	// Limit is the number that the entry ran into: max, cap, key, queue_full, shared.
 	Limit int `json:"limit,omitempty"`
 	// Running is how much of Limit is in use.
 	Running int `json:"running,omitempty"`
 	// Weight is how many slots the entry needs at once, where it needs more than one:
 	// it waits for max as long as Running plus Weight is above Limit.
 	Weight int `json:"weight,omitempty"`
-	// Key is the key at its limit.
+	// Key is the key at its limit (key), or the key of the bucket that has too few tokens or
+	// that other callers wait for (rate, behind).
 	Key string `json:"key,omitempty"`
 	// Held is the work that has the slots that the entry waits for (max, cap, key), at most the
 	// ten that have had them longest. It is set only with [Config.Holders].
@@ -64,8 +65,8 @@ type Reason struct {
 	FreeAt time.Time `json:"free_at,omitzero"`
 	// Since is when the scheduler was paused.
 	Since time.Time `json:"since,omitzero"`
-	// By is the text that was passed to Pause; the processes that hold the shared slots; or
-	// the processes that wait for shared tokens.
+	// By is the text that was passed to Pause; the processes that hold the shared slots, or
+	// that wait for shared tokens; or why these slots or tokens cannot be had now.
 	By string `json:"by,omitempty"`
 }
 
