@@ -79,9 +79,6 @@ type Reason struct {
 	// LastSeen is the last worker that handled the kind, and the time of its heartbeat:
 	// no_worker.
 	LastSeen Seen `json:"last_seen,omitzero"`
-	// Estimate is the probable length of the wait, by the number of tasks ahead and the
-	// recent starts; zero if unknown.
-	Estimate time.Duration `json:"estimate_ns,omitempty"`
 }
 
 // String returns r as JSON, for a log. The sentences of [stint.Reason.String] are about slots

@@ -141,11 +141,8 @@ func TestReason(t *testing.T) {
 			"it is next, when a worker has a free slot",
 		},
 		{
-			queue.Reason{
-				Reason:   stint.Reason{Code: stint.CodeBehind, Ahead: [stint.Tiers]int{3: 5, 6: 1}},
-				Estimate: 30 * time.Second,
-			},
-			"other tasks go first: 1 of tier highest, 5 of tier normal (estimated: 30.0s)",
+			queue.Reason{Reason: stint.Reason{Code: stint.CodeBehind, Ahead: [stint.Tiers]int{3: 5, 6: 1}}},
+			"other tasks go first: 1 of tier highest, 5 of tier normal",
 		},
 		{
 			queue.Reason{Reason: stint.Reason{Code: "new"}, What: "x"},

@@ -13,14 +13,6 @@ import (
 
 // Reason returns a sentence that says why a task waits.
 func Reason(r *queue.Reason, now time.Time) string {
-	text := reason(r, now)
-	if r.Estimate > 0 {
-		text += fmt.Sprintf(" (estimated: %s)", Span(r.Estimate))
-	}
-	return text
-}
-
-func reason(r *queue.Reason, now time.Time) string {
 	switch r.Code {
 	case queue.CodeTaskPaused:
 		return "it was paused" + by(r, now) + ": stint resume with its ID lets it start"
