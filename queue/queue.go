@@ -41,8 +41,8 @@ func New(store Store, cfg Config) *Queue {
 	return q
 }
 
-// Why returns the reasons why a task waits, the binding reason first. Errors:
-// ErrNotFound.
+// Why returns the reasons why a task waits, the binding reason first, and none if it is
+// running or finished. Errors: ErrNotFound.
 func (q *Queue) Why(ctx context.Context, id ID) ([]Reason, error) {
 	return q.store.Explain(ctx, q.clock.Now(), id)
 }

@@ -19,7 +19,7 @@ import (
 // queues run 6. A Total of 3 limits all queues together to 3.
 type Settings struct {
 	Max      int        `json:"max,omitempty"`      // running tasks of the queue, over all workers
-	Caps     stint.Caps `json:"caps,omitzero"`      // running tasks by tier; see [stint.Caps]
+	Caps     stint.Caps `json:"caps,omitzero"`      // running tasks, of any tier, from which a tier starts no more
 	PerKey   int        `json:"per_key,omitempty"`  // running tasks of one key of the queue
 	Rate     Rate       `json:"rate,omitzero"`      // starts of tasks of the queue
 	KeyRate  Rate       `json:"key_rate,omitzero"`  // starts of tasks of one key of the queue

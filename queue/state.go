@@ -40,7 +40,7 @@ var stateNames = [...]string{
 // except that it is forgotten.
 func (s State) Finished() bool { return s == Succeeded || s == Dead || s == Cancelled }
 
-// Pending reports whether a task in this state will start, or start again.
+// Pending reports whether a task in this state is unfinished and does not run.
 func (s State) Pending() bool { return s == Scheduled || s == Held || s == Waiting || s == Paused }
 
 // String returns the name of the state.

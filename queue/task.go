@@ -111,7 +111,7 @@ type Task struct {
 	Error      string   `json:"error,omitempty"` // of the last failure
 
 	Submitted time.Time `json:"submitted"`
-	Changed   time.Time `json:"changed"` // when it came into its State
+	Changed   time.Time `json:"changed"` // when it came into its State, or was edited in it
 	Steps     []Step    `json:"steps"`   // its history; see [MaxSteps]
 }
 

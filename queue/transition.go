@@ -22,11 +22,11 @@ const (
 	OnFailure                    // its handler returned an error, panicked or ran out of time
 	OnSnooze                     // its handler asked to be called again later; no failure
 	OnRelease                    // its worker ended the lease without success or failure: it stops, or lacks a resource
-	OnLost                       // its lease expired: the worker died or hangs
+	OnLost                       // its lease expired or ended with its process: the worker died or hangs
 	OnPause                      // a command paused it
 	OnResume                     // a command resumed it
-	OnCancel                     // a command cancelled it
-	OnRetry                      // a command restarted a finished task
+	OnCancel                     // a command cancelled it, or a predecessor was forgotten; see After of [Options]
+	OnRetry                      // a command restarted a finished task, or ended the delay of a scheduled one
 	OnExpire                     // its Deadline came before it started
 	OnForget                     // its retention is over, or it was purged
 	OnEdit                       // a command changed its tier, key, times or labels; see [Edit]

@@ -30,8 +30,9 @@ type Transfer struct {
 	Rate float64 `json:"rate"`
 	// ETA is the time until the rest is sent at that rate; 0 if that is not known.
 	ETA time.Duration `json:"eta_ns,omitempty"`
-	// Attempt is the number of the attempt that runs or comes next, from 1; of a finished
-	// upload, the last one.
+	// Attempt is the number of failed attempts plus one; of a dead or cancelled upload it is
+	// that number itself, but at least 1. Attempts that were released, or lost their worker, do
+	// not count.
 	Attempt int    `json:"attempt"`
 	URL     string `json:"url,omitempty"` // of the file at the server, without a password, if it succeeded
 	Err     string `json:"err,omitempty"` // of the last attempt that failed

@@ -13,7 +13,7 @@ import (
 func TestRows(t *testing.T) {
 	random := seeded.Rand(t)
 	var r lease.Rows
-	rows, last := make(map[int]int), 0 // by slot; the naive model
+	rows, last := make(map[int]int), 0 // by slot; the model
 	lowest := func() int {
 		for row := 1; row <= last; row++ {
 			if !slices.Contains(slices.Collect(maps.Values(rows)), row) {
