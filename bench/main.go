@@ -1,7 +1,7 @@
 // Command bench measures Stint side by side with its peers and writes what it
 // finds to RESULTS.md and results.json.
 //
-//	go run .                    everything, for figures: keep the machine quiet
+//	go run .                    all suites but scale, for figures: keep the machine quiet
 //	go run . -suite core,js     these suites; the others keep their last figures
 //	go run . -suite core -case contended
 //	                            the cases with that in their names; writes nothing
