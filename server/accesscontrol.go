@@ -50,8 +50,8 @@ func (a *accessControl) admitted(next http.Handler) http.Handler {
 			a.refuseToken(w, r.Header.Get("Authorization") != "")
 		case len(r.RequestURI) > maxHeader:
 			a.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
-		case r.Method == http.MethodPost && !isJSON(r):
-			a.to.refuse(w, http.StatusUnsupportedMediaType, "content_type", "the Content-Type of a call must be "+wire.JSON)
+		case r.Method == http.MethodPost && !hasType(r):
+			a.to.refuse(w, http.StatusUnsupportedMediaType, wire.UnknownType, "the Content-Type of a call must be "+wire.JSON)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
 			w.Header().Set("Connection", "close") // do not wait for the body
 			a.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")
@@ -130,7 +130,8 @@ func (a *accessControl) refuseToken(w http.ResponseWriter, hasOne bool) {
 		"Authorization: Bearer TOKEN; "+where)
 }
 
-func isJSON(r *http.Request) bool {
+// hasType reports whether the body of a request has a type that no form of a web page has.
+func hasType(r *http.Request) bool {
 	typ, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && typ == wire.JSON
+	return err == nil && (typ == wire.JSON || typ == wire.Packed)
 }

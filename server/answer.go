@@ -17,6 +17,34 @@ type answer struct {
 	body   []byte
 }
 
+// encoding is that of the body of a call, and of its answer if it has succeeded.
+type encoding uint8
+
+const (
+	inJSON encoding = iota
+	packed          // see [wire.Pack]
+)
+
+func encodingOf(r *http.Request) encoding {
+	if wire.IsPacked(r.URL.Path) {
+		return packed
+	}
+	return inJSON
+}
+
+// answer returns the answer for the result of a call: out, which is a pointer, or the problem of
+// err.
+func (e encoding) answer(out any, err error) answer {
+	if e == inJSON || err != nil {
+		return encoded(out, err)
+	}
+	body, err := wire.Pack(out)
+	if err != nil {
+		return encoded(nil, err)
+	}
+	return answer{http.StatusOK, wire.Packed, body}
+}
+
 // encoded returns the answer for the result of a call: out in JSON, or the problem of
 // err.
 func encoded(out any, err error) answer {

@@ -66,7 +66,7 @@ func (b *bodies) decoded(w http.ResponseWriter, r *http.Request, in any, tee io.
 	if tee != nil {
 		from = io.TeeReader(from, tee)
 	}
-	if err = b.read(w, from, in); err == nil {
+	if err = b.read(w, from, in, encodingOf(r)); err == nil {
 		return release, true
 	}
 	release()
@@ -96,12 +96,16 @@ func (b *bodies) reserve(r *http.Request, largest int64) (release func(), err er
 		return nil, fmt.Errorf("%w: this call has %[3]d bytes, more than its limit of %[2]d", queue.ErrTooLarge, largest, n)
 	case n < 0: // unknown length
 		n = largest
-	case n <= smallBody:
+	}
+	cost := wire.Cost(n)
+	if encodingOf(r) == packed {
+		cost = wire.PackedCost(n)
+	}
+	if cost <= wire.Cost(smallBody) {
 		return func() {}, nil
 	}
 	ctx, stop := context.WithTimeout(r.Context(), b.timeout)
 	defer stop()
-	cost := wire.Cost(n)
 	if err := b.memory.Acquire(ctx, cost); err != nil {
 		return nil, fmt.Errorf("%w: the server has no memory left for the bodies of calls; "+
 			"try again, or send fewer items in a call", queue.ErrUnavailable)
@@ -110,17 +114,16 @@ func (b *bodies) reserve(r *http.Request, largest int64) (release func(), err er
 }
 
 // read decodes the body of a call.
-func (b *bodies) read(w http.ResponseWriter, from io.Reader, in any) error {
+func (b *bodies) read(w http.ResponseWriter, from io.Reader, in any, e encoding) error {
 	rc := http.NewResponseController(w)
 	b.to.setDeadline(rc.SetReadDeadline)
 	largest := b.largest(in)
 	limited := &io.LimitedReader{R: from, N: largest + 1}
-	d := json.NewDecoder(wire.Bounded(limited, b.maxItem))
-	err := wire.Decode(d, in)
-	if err == nil {
-		if _, end := d.Token(); !errors.Is(end, io.EOF) {
-			err = errors.Join(errors.New("there is data after the JSON value"), end)
-		}
+	var err error
+	if e == packed {
+		err = b.unpack(limited, in)
+	} else {
+		err = b.decode(limited, in)
 	}
 	if limited.N == 0 {
 		return fmt.Errorf("%w: this call has more than its limit of %d bytes", queue.ErrTooLarge, largest)
@@ -130,6 +133,27 @@ func (b *bodies) read(w http.ResponseWriter, from io.Reader, in any) error {
 	}
 	_ = rc.SetReadDeadline(time.Time{}) // the deadline would otherwise end the call
 	return nil
+}
+
+// decode decodes a body in JSON.
+func (b *bodies) decode(from io.Reader, in any) error {
+	d := json.NewDecoder(wire.Bounded(from, b.maxItem))
+	if err := wire.Decode(d, in); err != nil {
+		return err
+	}
+	if _, end := d.Token(); !errors.Is(end, io.EOF) {
+		return errors.Join(errors.New("there is data after the JSON value"), end)
+	}
+	return nil
+}
+
+// unpack decodes a body that is packed.
+func (b *bodies) unpack(from io.Reader, in any) error {
+	body, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	return wire.Unpack(body, in, b.maxItem)
 }
 
 // dropMost is how many bytes of a refused body are read and discarded.

@@ -37,7 +37,7 @@ func call[In, Out any](x *executor, do func(context.Context, time.Time, In) (Out
 			out, err := do(ctx, now, in)
 			err = asPart(r, &out, err)
 			toClient(&out, ahead)
-			return encoded(out, err)
+			return encodingOf(r).answer(&out, err)
 		})
 	})
 }

@@ -34,14 +34,14 @@ func once[In, Out any](
 		x.reply(w, r, func(ctx context.Context, now time.Time) answer {
 			defer release()
 			toServer(&in, ahead)
-			key := r.Header.Get(wire.Key)
+			key, to := r.Header.Get(wire.Key), encodingOf(r)
 			if key == "" {
 				out, err := do(ctx, now, in)
 				toClient(&out, ahead)
-				return encoded(out, err)
+				return to.answer(&out, err)
 			}
 			return x.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, replay) {
-				return first(ctx, x, now, ahead, in, do, resultOf)
+				return first(ctx, x, to, now, ahead, in, do, resultOf)
 			})
 		})
 	})
@@ -50,7 +50,7 @@ func once[In, Out any](
 // first executes a call, and returns its answer, its caller, and how to answer
 // repetitions of it.
 func first[In, Out any](
-	ctx context.Context, x *executor, now time.Time, ahead time.Duration, in In,
+	ctx context.Context, x *executor, to encoding, now time.Time, ahead time.Duration, in In,
 	do func(context.Context, time.Time, In) (Out, error), resultOf func(In, Out) result[Out],
 ) (a answer, caller string, again replay) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), x.timeout)
@@ -62,11 +62,11 @@ func first[In, Out any](
 	t := resultOf(in, out)
 	toClient(&out, ahead)
 	if t.again == nil {
-		return encoded(out, nil), "", nil
+		return to.answer(&out, nil), "", nil
 	}
-	return encoded(out, nil), t.caller, func(ctx context.Context, now time.Time) answer {
+	return to.answer(&out, nil), t.caller, func(ctx context.Context, now time.Time) answer {
 		out, err := t.again(ctx, now)
 		toClient(&out, ahead)
-		return encoded(out, err)
+		return to.answer(&out, err)
 	}
 }

@@ -10,9 +10,15 @@ import (
 // routes returns the handler of all calls.
 func routes(x *executor, store calls, most jobs, streams *streams, logs *logs) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+wire.Submit, call(x, store.submit))
-	mux.Handle("POST "+wire.Claim, once(x, store.claim, store.replayClaim))
-	mux.Handle("POST "+wire.Settle, call(x, store.settle))
+	handle := func(path string, h http.Handler) {
+		mux.Handle("POST "+path, h)
+		if packed, ok := wire.PackedPath(path); ok {
+			mux.Handle("POST "+packed, h)
+		}
+	}
+	handle(wire.Submit, call(x, store.submit))
+	handle(wire.Claim, once(x, store.claim, store.replayClaim))
+	handle(wire.Settle, call(x, store.settle))
 	mux.Handle("POST "+wire.Heartbeat, call(x, store.heartbeat))
 	mux.Handle("POST "+wire.Command, once(x, store.command, replayCommand))
 	mux.Handle("POST "+wire.Find, call(x, store.find))
@@ -35,7 +41,7 @@ func routes(x *executor, store calls, most jobs, streams *streams, logs *logs) h
 				fmt.Sprintf("the call %.200q is made by %s, and not by %s", r.URL.Path, method, r.Method))
 			return
 		}
-		x.to.refuse(w, http.StatusNotFound, "unknown_call",
+		x.to.refuse(w, http.StatusNotFound, wire.UnknownCall,
 			fmt.Sprintf("no call %s %.200q: give the address of the server without a path; or, if the client and the server "+
 				"are of different versions, update the older one", r.Method, r.URL.Path))
 	})

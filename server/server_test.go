@@ -61,6 +61,10 @@ func FuzzCalls(f *testing.F) {
 		wire.Submit, wire.Claim, wire.Settle, wire.Heartbeat, wire.Command, wire.Find, wire.Configure, wire.Pause,
 		wire.Reschedule, wire.Maintain,
 	}
+	for _, path := range []string{wire.Submit, wire.Claim, wire.Settle} {
+		packed, _ := wire.PackedPath(path)
+		paths = append(paths, packed)
+	}
 	for i, body := range []string{
 		`{"tasks":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","kind":"k","payload":"AA==","tier":"high"}]}`, claim,
 		`{"outcomes":[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","token":"1","on":"succeed"}]}`,
@@ -69,6 +73,7 @@ func FuzzCalls(f *testing.F) {
 		`{"do":"pause","filter":{"states":["waiting"],"labels":{"a":"b"}}}`, `{"page":{"limit":-1}}`,
 		`{"queue":"q","settings":{"rate":{"per_second":1e300},"caps":{"low":1}}}`, `{"queue":"q","pause":{"by":"b"}}`,
 		`{"name":"s","to":{"name":"s","cron":"x","task":{"kind":"k"}}}`, `{"limit":-1}`,
+		"\x01\x02\x02\x01\x01k", "\x0d\x01w\x02\x01k\x02", "\x01\x02\x04\x01",
 	} {
 		f.Add(i, body)
 	}

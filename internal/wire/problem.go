@@ -20,6 +20,12 @@ type Problem struct {
 // Internal is the code of errors that are the server's own fault.
 const Internal = "internal"
 
+// Codes of calls that a server does not know.
+const (
+	UnknownCall = "unknown_call" // the path, with status 404
+	UnknownType = "content_type" // the type of the body, with status 415
+)
+
 // Codes of calls to a TCP address that are answered with status 401.
 const (
 	NoToken    = "token"       // the call has no Authorization header

@@ -3,7 +3,8 @@
 // else is JSON of the types of package queue.
 //
 // A call is a POST with a body of JSON, or a GET if it has few parameters, and is
-// answered with 200 and JSON, or with a [Problem]. An endless response is a stream of
+// answered with 200 and JSON, or with a [Problem]. Submit, Claim and Settle can also be
+// packed, see [Pack]. An endless response is a stream of
 // lines, each a value in JSON; an empty line is a sign of life of the server.
 package wire
 

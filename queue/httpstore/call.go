@@ -35,6 +35,8 @@ type request struct {
 	now   time.Time // zero if the call has no time
 	begun time.Time // when it was first sent
 	body  []byte    // nil for a GET
+	typ   string    // of the body: [wire.JSON] or [wire.Packed]
+	in    any       // what the body encodes
 	key   string    // see [wire.Key]
 }
 
@@ -48,21 +50,54 @@ func (q *request) clock() time.Time {
 	return q.now.Add(clock.Now().Sub(q.begun).Truncate(time.Second))
 }
 
-// newRequest returns a call at a time, without a body if in is nil.
-func newRequest(now time.Time, path string, in any) (q request, err error) {
-	q = request{path: path, now: now}
-	if in != nil {
-		if q.body, err = json.Marshal(in); err != nil {
-			return q, invalid("%w", err)
-		}
+// newRequest returns a call at a time, without a body if in is nil; in is a pointer. The call is
+// packed if it can be, unless the server has not known such a call recently.
+func (l *link) newRequest(now time.Time, path string, in any) (q request, err error) {
+	q = request{path: path, now: now, in: in}
+	if packed, ok := wire.PackedPath(path); ok && clock.Now().UnixNano() >= l.jsonUntil.Load() {
+		q.path, q.typ = packed, wire.Packed
+		q.body, err = wire.Pack(in)
+		return q, err
 	}
-	return q, nil
+	return q, q.encode()
+}
+
+// encode makes the body JSON.
+func (q *request) encode() (err error) {
+	if q.in == nil {
+		return nil
+	}
+	q.typ = wire.JSON
+	if q.body, err = json.Marshal(q.in); err != nil {
+		return invalid("%w", err)
+	}
+	return nil
+}
+
+// packAgain is how long calls are made in JSON after a server has not known a packed one: it is of
+// another version, and another server may take its place.
+const packAgain = time.Minute
+
+// unpack makes a packed call one in JSON, if a is the answer of a server that does not know
+// packed calls of this program's types. Such a server has not made the call.
+func (l *link) unpack(q *request, a *answer) (changed bool, err error) {
+	if q.typ != wire.Packed || a.status != http.StatusNotFound && a.status != http.StatusUnsupportedMediaType {
+		return false, nil
+	}
+	var p wire.Problem
+	err = json.Unmarshal(a.body, &p)
+	if err != nil || p.Code != wire.UnknownCall && p.Code != wire.UnknownType {
+		return false, nil //nolint:nilerr // the answer is another one, which the caller decodes
+	}
+	l.jsonUntil.Store(clock.Now().Add(packAgain).UnixNano())
+	q.path = wire.UnpackedPath(q.path)
+	return true, q.encode()
 }
 
 // call makes a call, and decodes its answer into out. It returns how far the server's
 // clock is ahead of the caller's, whose time is now.
 func (l *link) call(ctx context.Context, now time.Time, path string, in, out any) (ahead time.Duration, err error) {
-	q, err := newRequest(now, path, in)
+	q, err := l.newRequest(now, path, in)
 	if err != nil {
 		return 0, err
 	}
@@ -113,6 +148,14 @@ func (l *link) sendUntilAnswered(ctx context.Context, q request) (*answer, error
 			return nil, endOf(ctx, last)
 		}
 		a, err := l.try(ctx, q)
+		if err == nil {
+			if changed, err := l.unpack(&q, a); changed || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
 		switch {
 		case err == nil && a.status != http.StatusServiceUnavailable:
 			return a, nil
@@ -192,7 +235,7 @@ func (l *link) open(ctx context.Context, q request, now time.Time) (*http.Respon
 		return nil, err
 	}
 	if q.body != nil {
-		req.Header.Set("Content-Type", wire.JSON)
+		req.Header.Set("Content-Type", q.typ)
 	}
 	req.Header.Set(wire.Now, now.Format(time.RFC3339Nano))
 	req.Header.Set(wire.Partial, "1")
@@ -223,6 +266,11 @@ func (l *link) decode(a *answer, out any) error {
 		return l.invalidAnswer("more than %d bytes", answerMax)
 	case a.status == http.StatusOK && typ == wire.JSON:
 		if err := json.Unmarshal(a.body, out); err != nil {
+			return l.invalidAnswer("%w", err)
+		}
+		return nil
+	case a.status == http.StatusOK && typ == wire.Packed:
+		if err := wire.Unpack(a.body, out, answerMax); err != nil {
 			return l.invalidAnswer("%w", err)
 		}
 		return nil

@@ -28,7 +28,7 @@ func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask
 		}
 	}
 	var out wire.Receipts
-	_, err := s.call(ctx, now, wire.Submit, wire.SubmitCall{Tasks: tasks}, &out)
+	_, err := s.call(ctx, now, wire.Submit, &wire.SubmitCall{Tasks: tasks}, &out)
 	if err == nil && len(out.Receipts) != len(tasks) {
 		err = s.invalidAnswer("%d receipts for %d tasks", len(out.Receipts), len(tasks))
 	}
@@ -102,7 +102,7 @@ func inParts[In, Out any](
 
 func (s *Store) settle(ctx context.Context, now time.Time, outcomes []queue.Outcome) ([]error, error) {
 	var out wire.Settled
-	_, err := s.call(ctx, now, wire.Settle, wire.SettleCall{Outcomes: outcomes}, &out)
+	_, err := s.call(ctx, now, wire.Settle, &wire.SettleCall{Outcomes: outcomes}, &out)
 	if err == nil && len(out.Answers) != len(outcomes) {
 		err = s.invalidAnswer("%d answers to %d outcomes", len(out.Answers), len(outcomes))
 	}

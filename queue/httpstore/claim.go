@@ -21,7 +21,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (out qu
 	for all := c.Max; ; {
 		ask, before := s.unanswered.take(c)
 		if !before {
-			if ask, err = newClaiming(now, c); err != nil {
+			if ask, err = s.newClaiming(now, c); err != nil {
 				return out, err
 			}
 		}
@@ -53,8 +53,8 @@ type claiming struct {
 	q request
 }
 
-func newClaiming(now time.Time, c queue.Claim) (claiming, error) {
-	q, err := newRequest(now, wire.Claim, c)
+func (s *Store) newClaiming(now time.Time, c queue.Claim) (claiming, error) {
+	q, err := s.newRequest(now, wire.Claim, &c)
 	q.key = rand.Text()
 	return claiming{c, q}, err
 }

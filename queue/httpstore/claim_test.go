@@ -20,7 +20,7 @@ import (
 // lostAnswers loses the answers of some calls that the server has made.
 type lostAnswers struct {
 	http.RoundTripper
-	to   string       // the prefix of the paths of these calls
+	to   string       // the end of the paths of these calls
 	away *atomic.Bool // set while answers are lost
 }
 
@@ -28,7 +28,7 @@ var errReset = errors.New("connection reset")
 
 func (l lostAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := l.RoundTripper.RoundTrip(r)
-	if err != nil || !l.away.Load() || !strings.HasPrefix(r.URL.Path, l.to) {
+	if err != nil || !l.away.Load() || !strings.HasSuffix(r.URL.Path, l.to) {
 		return res, err
 	}
 	return nil, errors.Join(errReset, res.Body.Close())
@@ -43,7 +43,7 @@ func claims(
 	n.start(inner, server.Config{})
 	transport := &http.Transport{DialContext: n.dial}
 	t.Cleanup(transport.CloseIdleConnections)
-	s = open(t, "http://localhost", httpstore.Config{Transport: lostAnswers{transport, wire.Claim, away}})
+	s = open(t, "http://localhost", httpstore.Config{Transport: lostAnswers{transport, "/claim", away}})
 	var ids queue.IDs
 	for range tasks {
 		_, err := s.Submit(t.Context(), time.Now(), []queue.NewTask{

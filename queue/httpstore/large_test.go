@@ -139,6 +139,13 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.Errorf("a call of %d bytes", len(body))
 	}
 	items := strings.Count(string(body), `"token":`)
+	if wire.IsPacked(r.URL.Path) {
+		var in wire.SettleCall
+		if err := wire.Unpack(body, &in, int64(len(body))); err != nil {
+			return nil, err
+		}
+		items = len(in.Outcomes)
+	}
 	c.calls++
 	c.items += items
 	answer := `{"answers":[` + strings.TrimSuffix(strings.Repeat("null,", items), ",") + `]}`

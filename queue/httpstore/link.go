@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/internal/peer"
@@ -24,6 +25,8 @@ type link struct {
 	base   string // the prefix of all paths
 	client http.Client
 	own    *http.Transport // nil if the transport is the caller's
+
+	jsonUntil atomic.Int64 // when calls may be packed again, in nanoseconds since 1970
 
 	// life ends with Close.
 	life context.Context //nolint:containedctx // ends all calls
