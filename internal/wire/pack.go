@@ -265,7 +265,7 @@ func enumPlan(t reflect.Type) *plan {
 		panic("wire: " + t.String() + " has more names than are packed")
 	}
 	hasName := func(v reflect.Value) bool {
-		n := 0
+		var n int
 		if v.CanInt() {
 			n = int(v.Int())
 		} else {
