@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stintgo/stint"
@@ -61,7 +62,11 @@ func reasonPaused(c *trial) {
 	c.register(worker, kind)
 	id := c.add(queue.Options{})
 	c.command(queue.OrderPause, id)
-	if r := c.firstReason(id, queue.CodeTaskPaused); r.By == "" || !r.Since.Equal(c.now) {
+	paused := c.now
+	c.pass(time.Second)
+	low := stint.Low
+	c.edit(queue.Edit{Tier: &low}, id) // by somebody else
+	if r := c.firstReason(id, queue.CodeTaskPaused); !strings.HasPrefix(r.By, operator) || !r.Since.Equal(paused) {
 		c.Errorf("the reason is %+v", r)
 	}
 	c.command(queue.OrderResume, id)

@@ -42,15 +42,26 @@ func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 			Reason: stint.Reason{Code: queue.CodeScheduled}, Until: timeOf(t.at), Failures: row.Failures,
 		}}, nil
 	case queue.Paused:
-		last := row.Steps[len(row.Steps)-1]
+		pause := pauseOf(row.Steps)
 		return []queue.Reason{{
-			Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: last.At, By: byAndReason(last.By, last.Detail)},
+			Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: pause.At, By: byAndReason(pause.By, pause.Detail)},
 		}}, nil
 	case queue.Held, queue.Waiting:
 		return x.ofPending(t, &row, at), nil
 	default:
 		return nil, nil
 	}
+}
+
+// pauseOf returns the step that paused a task: edits may follow it. If so many did that it has been
+// dropped, it is the last one.
+func pauseOf(steps []queue.Step) queue.Step {
+	for _, s := range slices.Backward(steps) {
+		if s.On == queue.OnPause {
+			return s
+		}
+	}
+	return steps[len(steps)-1]
 }
 
 // ofPending returns the reasons why a task that is due has not started.

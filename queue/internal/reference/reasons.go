@@ -21,8 +21,13 @@ func (rs reasons) explain(now time.Time, t *Task) []queue.Reason {
 	case t.State == queue.Scheduled:
 		return []queue.Reason{{Reason: code(queue.CodeScheduled), Until: t.RunAt, Failures: t.Failures}}
 	case t.State == queue.Paused:
-		by := t.Steps[len(t.Steps)-1].By
-		return []queue.Reason{{Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: t.Changed, By: by}}}
+		pause := t.Steps[len(t.Steps)-1]
+		for _, s := range t.Steps {
+			if s.On == queue.OnPause {
+				pause = s // and edits after it change nothing
+			}
+		}
+		return []queue.Reason{{Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: pause.At, By: pause.By}}}
 	case !t.State.Pending():
 		return nil
 	}
