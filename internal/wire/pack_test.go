@@ -233,6 +233,7 @@ func TestC6_PackedBodiesAreBounded(t *testing.T) {
 		"many values":             {list(5300, after), queue.ErrTooLarge},
 		"a list without items":    {list(1000, "\x00")[:4], queue.ErrInvalid},
 		"a large item":            {list(1, payload), queue.ErrTooLarge},
+		"a large one after it":    {list(2, "")[:2] + after + payload, queue.ErrTooLarge},
 		"bytes after it":          {list(1, "\x00") + "\x00", queue.ErrInvalid},
 		"a field too many":        {"\x02", queue.ErrInvalid},
 	} {
