@@ -107,7 +107,9 @@ func (s *stateIndex) leave(t *task) {
 		}
 		s.leaseLog.end(t.lease)
 		t.lease = nil
-		q.signal()
+		if q.order.Len() > 0 { // its slot is for one of them
+			q.signal()
+		}
 	case queue.Succeeded, queue.Dead, queue.Cancelled:
 		s.deps.unlistEnded(t)
 	default:
