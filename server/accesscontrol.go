@@ -51,7 +51,8 @@ func (a *accessControl) admitted(next http.Handler) http.Handler {
 		case len(r.RequestURI) > maxHeader:
 			a.to.refuse(w, http.StatusRequestURITooLong, "uri", "the URL of the request is too long")
 		case r.Method == http.MethodPost && !hasType(r):
-			a.to.refuse(w, http.StatusUnsupportedMediaType, wire.UnknownType, "the Content-Type of a call must be "+wire.JSON)
+			a.to.refuse(w, http.StatusUnsupportedMediaType, wire.UnknownType,
+				"the Content-Type of a call in JSON must be "+wire.JSON)
 		case r.Method != http.MethodPost && r.ContentLength != 0:
 			w.Header().Set("Connection", "close") // do not wait for the body
 			a.to.refuse(w, http.StatusBadRequest, "body", "only calls by POST have a body")

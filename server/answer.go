@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,7 +18,7 @@ type answer struct {
 	body   []byte
 }
 
-// encoding is that of the body of a call, and of its answer if it has succeeded.
+// encoding is the encoding of the body of a call, and of its answer if the call has succeeded.
 type encoding uint8
 
 const (
@@ -39,8 +40,8 @@ func (e encoding) answer(out any, err error) answer {
 		return encoded(out, err)
 	}
 	body, err := wire.Pack(out)
-	if err != nil {
-		return encoded(nil, err)
+	if err != nil { // not the client's fault: the call has been made
+		return encoded(nil, fmt.Errorf("the answer cannot be packed: %v", err)) //nolint:errorlint // see above
 	}
 	return answer{http.StatusOK, wire.Packed, body}
 }

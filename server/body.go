@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -16,8 +17,9 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// smallBody is the largest body, in bytes, that is decoded without a reservation of
-// memory: claims, commands and heartbeats of a few tasks do not wait for large bodies.
+// smallBody is the largest body in JSON, in bytes, that is decoded without a reservation of
+// memory: claims, commands and heartbeats of a few tasks do not wait for large bodies. A packed
+// body that takes as much memory is smaller.
 const smallBody = 4 << 10
 
 // body is the body of a call. Reading it fails at [Config.MaxBody].
@@ -37,7 +39,7 @@ type bodies struct {
 
 func newBodies(cfg *Config, to *responder) *bodies {
 	const atOnce = 2 // calls of the largest size
-	return &bodies{cfg.MaxBody, cfg.MaxItem, cfg.Timeout, csync.NewSemaphore(atOnce * wire.Cost(cfg.MaxBody)), to}
+	return &bodies{cfg.MaxBody, cfg.MaxItem, cfg.Timeout, csync.NewSemaphore(atOnce * wire.PackedCost(cfg.MaxBody)), to}
 }
 
 // limited bounds the bodies of calls to next. It answers those whose Content-Length is too large.
@@ -66,7 +68,7 @@ func (b *bodies) decoded(w http.ResponseWriter, r *http.Request, in any, tee io.
 	if tee != nil {
 		from = io.TeeReader(from, tee)
 	}
-	if err = b.read(w, from, in, encodingOf(r)); err == nil {
+	if err = b.read(w, r, from, in); err == nil {
 		return release, true
 	}
 	release()
@@ -97,11 +99,8 @@ func (b *bodies) reserve(r *http.Request, largest int64) (release func(), err er
 	case n < 0: // unknown length
 		n = largest
 	}
-	cost := wire.Cost(n)
-	if encodingOf(r) == packed {
-		cost = wire.PackedCost(n)
-	}
-	if cost <= wire.Cost(smallBody) {
+	cost := wire.PackedCost(n) // also of a body in JSON, which takes less
+	if cost <= wire.Cost(smallBody) || encodingOf(r) == inJSON && n <= smallBody {
 		return func() {}, nil
 	}
 	ctx, stop := context.WithTimeout(r.Context(), b.timeout)
@@ -114,14 +113,14 @@ func (b *bodies) reserve(r *http.Request, largest int64) (release func(), err er
 }
 
 // read decodes the body of a call.
-func (b *bodies) read(w http.ResponseWriter, from io.Reader, in any, e encoding) error {
+func (b *bodies) read(w http.ResponseWriter, r *http.Request, from io.Reader, in any) error {
 	rc := http.NewResponseController(w)
 	b.to.setDeadline(rc.SetReadDeadline)
 	largest := b.largest(in)
 	limited := &io.LimitedReader{R: from, N: largest + 1}
 	var err error
-	if e == packed {
-		err = b.unpack(limited, in)
+	if encodingOf(r) == packed {
+		err = b.unpack(limited, r.ContentLength, in)
 	} else {
 		err = b.decode(limited, in)
 	}
@@ -147,13 +146,16 @@ func (b *bodies) decode(from io.Reader, in any) error {
 	return nil
 }
 
-// unpack decodes a body that is packed.
-func (b *bodies) unpack(from io.Reader, in any) error {
-	body, err := io.ReadAll(from)
-	if err != nil {
+// unpack decodes a body that is packed, of a length in bytes if that is known.
+func (b *bodies) unpack(from io.Reader, length int64, in any) error {
+	var body bytes.Buffer
+	if length >= 0 && length <= b.max { // otherwise it grows to up to twice the length
+		body.Grow(int(length) + bytes.MinRead)
+	}
+	if _, err := body.ReadFrom(from); err != nil {
 		return err
 	}
-	return wire.Unpack(body, in, b.maxItem)
+	return wire.Unpack(body.Bytes(), in, b.maxItem)
 }
 
 // dropMost is how many bytes of a refused body are read and discarded.

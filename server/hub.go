@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stintgo/stint/queue"
 )
@@ -12,8 +13,15 @@ import (
 // hub passes the signals of a store to the clients that listen. It listens once to
 // each of their queues, so that the cost to the store, which signals with most changes of
 // a task, does not grow with the number of clients.
+//
+// Each signal makes a client claim, and a task has room in one claim. So a signal is passed
+// to one client at first, the one whose last signal is the longest ago. While tasks still
+// wait, it is passed to twice as many others after each stagger: the first ones may have no
+// free slot, or run other kinds. A signal of the store begins anew, so all clients get it in
+// the end, unless no task waits any more.
 type hub struct {
-	store queue.Store
+	store   queue.Store
+	waiting func(queue string) bool // reports whether tasks wait; true if it is not known
 
 	mu     sync.Mutex // lock order: before the store's
 	closed bool
@@ -21,15 +29,39 @@ type hub struct {
 	ended  sync.WaitGroup
 }
 
+// stagger is the time between two groups of clients that get a signal. A client that has a free
+// slot claims within that time.
+const stagger = time.Millisecond
+
 // relay receives the signals of one queue.
 type relay struct {
-	to    map[*signals]struct{} // guarded by the hub's lock
+	to    []*signals // the one whose last signal is the longest ago first; guarded by the hub's lock
+	left  int        // how many of to, the first ones, have not got the last signal; likewise
 	ready <-chan struct{}
 	over  chan struct{}
 	stop  func()
 }
 
-func newHub(store queue.Store) *hub { return &hub{store: store, relays: make(map[string]*relay)} }
+// signal passes a signal to n of the clients that have not got it, and reports whether some are
+// left. The caller must hold the hub's lock.
+func (r *relay) signal(name string, n int) (left bool) {
+	n = min(n, r.left)
+	next := slices.Clone(r.to[:n])
+	for _, to := range next {
+		to.signal(name)
+	}
+	copy(r.to[copy(r.to, r.to[n:]):], next)
+	r.left -= n
+	return r.left > 0
+}
+
+func newHub(store queue.Store) *hub {
+	h := &hub{store: store, waiting: func(string) bool { return true }, relays: make(map[string]*relay)}
+	if known, ok := store.(interface{ HasWaiting(name string) bool }); ok {
+		h.waiting = known.HasWaiting
+	}
+	return h
+}
 
 // listen registers a client for the signals of queues, and signals each queue once: a
 // signal may have been missed while the client was disconnected.
@@ -38,8 +70,8 @@ func (h *hub) listen(to *signals, queues ...string) {
 	defer h.mu.Unlock()
 	for _, name := range queues {
 		name = cmp.Or(name, queue.DefaultQueue) // the name that the client's signals have
-		if r := h.relay(name); r != nil {
-			r.to[to] = struct{}{}
+		if r := h.relay(name); r != nil && !slices.Contains(r.to, to) {
+			r.to = append(r.to, to)
 		}
 		to.signal(name)
 	}
@@ -50,7 +82,7 @@ func (h *hub) listen(to *signals, queues ...string) {
 func (h *hub) relay(name string) *relay {
 	r := h.relays[name]
 	if r == nil && !h.closed {
-		r = &relay{to: make(map[*signals]struct{}), over: make(chan struct{})}
+		r = &relay{over: make(chan struct{})}
 		r.ready, r.stop = h.store.Listen(name)
 		h.relays[name] = r
 		h.ended.Go(func() { h.run(name, r) })
@@ -68,7 +100,13 @@ func (h *hub) leave(to *signals, queues ...string) {
 		if r == nil {
 			continue
 		}
-		if delete(r.to, to); len(r.to) == 0 {
+		if i := slices.Index(r.to, to); i >= 0 {
+			r.to = slices.Delete(r.to, i, i+1)
+			if i < r.left {
+				r.left--
+			}
+		}
+		if len(r.to) == 0 {
 			h.end(name, r)
 		}
 	}
@@ -83,17 +121,29 @@ func (h *hub) end(name string, r *relay) {
 
 // run passes signals on until the relay ends.
 func (h *hub) run(name string, r *relay) {
-	for {
+	more := time.NewTimer(stagger)
+	defer more.Stop()
+	for n := 1; ; {
+		isNew := false
 		select {
 		case <-r.ready:
+			n, isNew = 1, true
+		case <-more.C:
+			if n *= 2; !h.waiting(name) {
+				continue
+			}
 		case <-r.over:
 			return
 		}
 		h.mu.Lock()
-		for to := range r.to {
-			to.signal(name)
+		if isNew {
+			r.left = len(r.to)
 		}
+		left := r.signal(name, n)
 		h.mu.Unlock()
+		if left {
+			more.Reset(stagger)
+		}
 	}
 }
 

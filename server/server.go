@@ -39,7 +39,7 @@
 // The size of a call is limited, and so is the time that a client has to send it and
 // to read the answer. The number of items in a call is limited too. The bodies of all
 // calls that are received and executed at once take at most twice the memory of the
-// largest, 266 MiB with the default of [Config.MaxBody]; further calls wait. An answer to
+// largest, 394 MiB with the default of [Config.MaxBody]; further calls wait. An answer to
 // Claim or Find has at most 1,000 tasks, and ends with the task that brings it to 16 MiB.
 // Such an answer takes about 105 MiB while it is made, and 22 MiB until the client has read
 // it, or [Config.Timeout] has passed. The memory for answers is not limited otherwise: 100

@@ -30,7 +30,11 @@ import (
 //	pointer  a byte, 0 for nil; otherwise 1 and the value
 //	struct   a number whose bit i says that field i follows, and those fields: all that are not zero
 //
-// Varints are those of encoding/binary.
+// Varints are those of encoding/binary. Times are of the years 0 to 9999, as in JSON.
+
+// encodingVersion is part of the format: it changes when the bytes of a packed value change although
+// no type does.
+const encodingVersion = 1
 
 // packedPrefix is the beginning of the path of a call that is packed.
 const packedPrefix = "/v2/packed/"
@@ -48,15 +52,15 @@ func PackedPath(path string) (packed string, ok bool) {
 	return "", false
 }
 
-// UnpackedPath returns the path in JSON of the call of a [PackedPath].
-func UnpackedPath(packed string) string { return "/v2" + packed[strings.LastIndexByte(packed, '/'):] }
+// JSONPath returns the path in JSON of the call of a [PackedPath].
+func JSONPath(packed string) string { return "/v2" + packed[strings.LastIndexByte(packed, '/'):] }
 
 // IsPacked reports whether a path is that of a packed call.
 func IsPacked(path string) bool { return strings.HasPrefix(path, packedPrefix) }
 
 // Pack returns the packed form of the value that v points to: the body of a call that has a
-// [PackedPath], or its answer. It fails with [queue.ErrInvalid] where JSON would fail too: if a
-// number that has names in JSON has none.
+// [PackedPath], or its answer. It fails with [queue.ErrInvalid] where JSON would fail too: for a
+// number whose MarshalText fails, and a time that is not in the years 0 to 9999.
 func Pack(v any) ([]byte, error) {
 	from := reflect.ValueOf(v).Elem()
 	p := &packer{}
@@ -68,6 +72,12 @@ func Pack(v any) ([]byte, error) {
 type packer struct {
 	b   []byte
 	err error // of the first value that cannot be packed
+}
+
+func (p *packer) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
 }
 
 func (p *packer) number(n uint64) { p.b = binary.AppendUvarint(p.b, n) }
@@ -83,10 +93,11 @@ func (p *packer) length(v reflect.Value) {
 	p.number(uint64(v.Len()) + 1)
 }
 
-// plansTable has the plans of all packed types. They are made at the first call that is packed.
+// plansTable has the plans of all packed types.
 var plansTable = sync.OnceValue(func() *plans {
 	p := &plans{byType: make(map[reflect.Type]*plan)}
 	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, encodingVersion)
 	for _, v := range []any{
 		SubmitCall{}, Receipts{}, queue.Claim{}, queue.Claimed{}, SettleCall{}, Settled{},
 	} {
@@ -140,22 +151,22 @@ func (p *plans) plan(t reflect.Type) *plan {
 	case t == reflect.TypeFor[time.Time]():
 		return &plan{"time", packTime, unpackTime}
 	case kind == reflect.Bool:
-		return &plan{"bool", packBool, unpackBool}
+		return &plan{t.String(), packBool, unpackBool}
 	case kind == reflect.Int8 || kind == reflect.Uint8:
 		return enumPlan(t)
-	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
-		return &plan{"int", packInt, unpackInt}
-	case t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64:
-		return &plan{"uint", packUint, unpackUint}
+	case kind >= reflect.Int && kind <= reflect.Int64 && !hasNames(t):
+		return &plan{t.String(), packInt, unpackInt}
+	case kind >= reflect.Uint && kind <= reflect.Uint64 && (!hasNames(t) || t == reflect.TypeFor[queue.Token]()):
+		return &plan{t.String(), packUint, unpackUint}
 	case kind == reflect.String:
-		return &plan{"string", packString, unpackString}
+		return &plan{t.String(), packString, unpackString}
 	case kind == reflect.Array && t.Elem().Kind() == reflect.Uint8:
 		return &plan{fmt.Sprint("bytes ", t.Len()), packArray, unpackArray}
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return &plan{"bytes", packBytes, unpackBytes}
 	case kind == reflect.Slice:
 		return listPlan(p.add(t.Elem()))
-	case kind == reflect.Map:
+	case kind == reflect.Map && t.Key().Kind() == reflect.String && t.Elem().Kind() == reflect.String:
 		return mapPlan(p.add(t.Key()), p.add(t.Elem()))
 	case kind == reflect.Pointer:
 		return pointerPlan(p.add(t.Elem()))
@@ -165,8 +176,17 @@ func (p *plans) plan(t reflect.Type) *plan {
 	panic("wire: values of type " + t.String() + " cannot be packed")
 }
 
+// timeLeast and timeMost limit the times that are packed, in seconds since 1970, to the years that JSON has.
+const (
+	timeLeast = -62167219200 // the beginning of the year 0
+	timeMost  = 253402300799 // the last second of 9999
+)
+
 func packTime(p *packer, v reflect.Value) {
 	t := v.Addr().Interface().(*time.Time)
+	if sec := t.Unix(); sec < timeLeast || sec > timeMost {
+		p.fail(fmt.Errorf("%w: %s is not in the years 0 to 9999", queue.ErrInvalid, t))
+	}
 	p.signed(t.Unix())
 	p.number(uint64(t.Nanosecond()))
 }
@@ -241,15 +261,20 @@ func pointerPlan(to *plan) *plan {
 	}
 }
 
+// hasNames reports whether the numbers of a type have names in JSON.
+func hasNames(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
 // enumPlan makes the plan of small numbers. If they have names in JSON, only those with a name are
-// packed, and the names are part of the format: in another version a number may have another one.
-// 0 is that of a field that is not set.
+// unpacked, and the names are part of the format: another version may give a number another name. 0,
+// an unset field, is always packed.
 func enumPlan(t reflect.Type) *plan {
-	numbers := &plan{"uint", packUint, unpackUint}
+	numbers := &plan{t.String(), packUint, unpackUint}
 	if t.Kind() == reflect.Int8 {
-		numbers = &plan{"int", packInt, unpackInt}
+		numbers = &plan{t.String(), packInt, unpackInt}
 	}
-	if !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	if !hasNames(t) {
 		return numbers
 	}
 	const least, most = -8, 31 // of the numbers that may have names: to try one takes a microsecond
@@ -276,8 +301,12 @@ func enumPlan(t reflect.Type) *plan {
 	return &plan{
 		format: numbers.format + names.String(),
 		pack: func(p *packer, v reflect.Value) {
-			if !hasName(v) && p.err == nil {
-				p.err = fmt.Errorf("%w: %v cannot be sent", queue.ErrInvalid, v)
+			if !hasName(v) {
+				if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
+					if _, err := m.MarshalText(); err != nil {
+						p.fail(fmt.Errorf("%w: %w", queue.ErrInvalid, err))
+					}
+				}
 			}
 			numbers.pack(p, v)
 		},
@@ -323,7 +352,7 @@ func (p *plans) structPlan(t reflect.Type) *plan {
 			panic("wire: field " + f.Name + " of " + t.String() + " cannot be packed")
 		}
 		fields[i] = p.add(f.Type)
-		_, _ = fmt.Fprintf(&format, "%s %s; ", f.Name, fields[i].format)
+		_, _ = fmt.Fprintf(&format, "%s %s %q; ", f.Name, fields[i].format, f.Tag.Get("json"))
 		if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[time.Time]() {
 			always |= 1 << i
 		}
@@ -345,7 +374,7 @@ func (p *plans) structPlan(t reflect.Type) *plan {
 		},
 		unpack: func(u *unpacker, v reflect.Value) {
 			set := u.number()
-			if set>>len(fields) != 0 && len(fields) < most {
+			if set>>len(fields) != 0 {
 				u.fail("a struct has %d fields", len(fields))
 			}
 			for ; set != 0 && u.err == nil; set &= set - 1 {

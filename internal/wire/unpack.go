@@ -9,12 +9,15 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// PackedCost is [Cost] of a body that is packed: an empty item of it has one byte.
-func PackedCost(n int64) int64 { return n + min(n, ItemsMost)*ItemSize + min(n, ValuesMost)*ValueSize }
+// PackedCost is [Cost] of a body that is packed. An empty item of it has one byte, and all of the body
+// is in memory together with the copies of its texts.
+func PackedCost(n int64) int64 {
+	return 2*n + min(n, ItemsMost)*ItemSize + min(n, ValuesMost)*ValueSize
+}
 
 // Unpack decodes b, all of it, into v, which is a pointer as that of [Pack], to a zero value. It
 // fails with [queue.ErrTooLarge] if b exceeds the bounds of a body, or an item of a list in it has
-// more than itemMost bytes, and with [queue.ErrInvalid] if b is no such value.
+// more than itemMost bytes, and with [queue.ErrInvalid] if b does not encode a value of v's type.
 func Unpack(b []byte, v any, itemMost int64) error {
 	to := reflect.ValueOf(v).Elem()
 	u := &unpacker{rest: b, itemMost: itemMost}
@@ -34,7 +37,7 @@ type unpacker struct {
 	err      error
 }
 
-// fail makes the value one that cannot be decoded.
+// fail records why the body cannot be decoded.
 func (u *unpacker) fail(format string, args ...any) {
 	u.end(fmt.Errorf("%w: packed: "+format, append([]any{queue.ErrInvalid}, args...)...))
 }
@@ -144,8 +147,8 @@ func (u *unpacker) pairs(v reflect.Value, key, elem *plan) {
 
 func unpackTime(u *unpacker, v reflect.Value) {
 	sec, nsec := u.signed(), u.number()
-	if nsec >= uint64(time.Second) {
-		u.fail("a second has no %d nanoseconds", nsec)
+	if nsec >= uint64(time.Second) || sec < timeLeast || sec > timeMost {
+		u.fail("%d s and %d ns are not a time of the years 0 to 9999", sec, nsec)
 		return
 	}
 	*v.Addr().Interface().(*time.Time) = time.Unix(sec, int64(nsec)).UTC()

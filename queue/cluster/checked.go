@@ -39,9 +39,16 @@ func check[T any](c checked, answer T, changed bool, err error) (T, error) {
 // the clock of the database server, as all others.
 type listed struct {
 	queue.Store
-	nodes *roster
-	lead  queue.Lead
-	now   func() time.Time // by the clock of the database server
+	opened Store // within Store
+	nodes  *roster
+	lead   queue.Lead
+	now    func() time.Time // by the clock of the database server
+}
+
+// HasWaiting reports whether tasks of a queue wait, as far as the store knows: true if it does not.
+func (l listed) HasWaiting(name string) bool {
+	known, ok := l.opened.(interface{ HasWaiting(name string) bool })
+	return !ok || known.HasWaiting(name)
 }
 
 func (l listed) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {

@@ -43,8 +43,9 @@ func newTerm(opened Store, self *identity, leads int, lease time.Duration, log *
 		roster: newRoster(self.member(leads), self.contact.address, log), hub: newHub(lease, opened), log: log,
 	}
 	t.calls = listed{
-		Store: router.OnlyGroup(checked{opened}, self.table, self.group, t.roster.disputed), nodes: t.roster,
-		lead: queue.Lead{Name: t.leader.Name, Since: t.leader.Since}, now: t.now,
+		opened: opened, nodes: t.roster,
+		Store: router.OnlyGroup(checked{opened}, self.table, self.group, t.roster.disputed),
+		lead:  queue.Lead{Name: t.leader.Name, Since: t.leader.Since}, now: t.now,
 	}
 	t.front = server.New(t.calls, server.Config{
 		Hosts: []string{self.contact.host()}, Token: self.contact.token, MaxItem: itemMax, Logger: log, Clock: opened.Now,

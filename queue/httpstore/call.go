@@ -54,7 +54,7 @@ func (q *request) clock() time.Time {
 // packed if it can be, unless the server has not known such a call recently.
 func (l *link) newRequest(now time.Time, path string, in any) (q request, err error) {
 	q = request{path: path, now: now, in: in}
-	if packed, ok := wire.PackedPath(path); ok && clock.Now().UnixNano() >= l.jsonUntil.Load() {
+	if packed, ok := wire.PackedPath(path); ok && !l.jsonOnly() {
 		q.path, q.typ = packed, wire.Packed
 		q.body, err = wire.Pack(in)
 		return q, err
@@ -78,9 +78,15 @@ func (q *request) encode() (err error) {
 // another version, and another server may take its place.
 const packAgain = time.Minute
 
-// unpack makes a packed call one in JSON, if a is the answer of a server that does not know
+// jsonOnly reports whether a server has not known a packed call recently.
+func (l *link) jsonOnly() bool {
+	since := l.unknownAt.Load()
+	return since != nil && clock.Now().Sub(*since) < packAgain
+}
+
+// fallBack makes a packed call one in JSON, if a is the answer of a server that does not know
 // packed calls of this program's types. Such a server has not made the call.
-func (l *link) unpack(q *request, a *answer) (changed bool, err error) {
+func (l *link) fallBack(q *request, a *answer) (changed bool, err error) {
 	if q.typ != wire.Packed || a.status != http.StatusNotFound && a.status != http.StatusUnsupportedMediaType {
 		return false, nil
 	}
@@ -89,8 +95,9 @@ func (l *link) unpack(q *request, a *answer) (changed bool, err error) {
 	if err != nil || p.Code != wire.UnknownCall && p.Code != wire.UnknownType {
 		return false, nil //nolint:nilerr // the answer is another one, which the caller decodes
 	}
-	l.jsonUntil.Store(clock.Now().Add(packAgain).UnixNano())
-	q.path = wire.UnpackedPath(q.path)
+	now := clock.Now()
+	l.unknownAt.Store(&now)
+	q.path = wire.JSONPath(q.path)
 	return true, q.encode()
 }
 
@@ -149,7 +156,7 @@ func (l *link) sendUntilAnswered(ctx context.Context, q request) (*answer, error
 		}
 		a, err := l.try(ctx, q)
 		if err == nil {
-			if changed, err := l.unpack(&q, a); changed || err != nil {
+			if changed, err := l.fallBack(&q, a); changed || err != nil {
 				if err != nil {
 					return nil, err
 				}
@@ -271,7 +278,7 @@ func (l *link) decode(a *answer, out any) error {
 		return nil
 	case a.status == http.StatusOK && typ == wire.Packed:
 		if err := wire.Unpack(a.body, out, answerMax); err != nil {
-			return l.invalidAnswer("%w", err)
+			return l.invalidAnswer("%v", err) // the call is neither invalid nor too large
 		}
 		return nil
 	case typ == wire.ProblemJSON:

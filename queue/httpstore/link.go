@@ -26,7 +26,7 @@ type link struct {
 	client http.Client
 	own    *http.Transport // nil if the transport is the caller's
 
-	jsonUntil atomic.Int64 // when calls may be packed again, in nanoseconds since 1970
+	unknownAt atomic.Pointer[time.Time] // when a server has last not known a packed call; nil: never
 
 	// life ends with Close.
 	life context.Context //nolint:containedctx // ends all calls

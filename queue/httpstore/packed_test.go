@@ -33,14 +33,15 @@ type otherTypes struct {
 func (o *otherTypes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.paths = append(o.paths, r.URL.Path)
+	status := o.status
 	o.mu.Unlock()
-	if !wire.IsPacked(r.URL.Path) || o.status == 0 {
+	if !wire.IsPacked(r.URL.Path) || status == 0 {
 		o.Handler.ServeHTTP(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", wire.ProblemJSON)
-	w.WriteHeader(o.status)
-	_ = json.NewEncoder(w).Encode(wire.Problem{Status: o.status, Code: o.code})
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(wire.Problem{Status: status, Code: o.code})
 }
 
 func notPacked(h http.Handler) http.Handler {
@@ -87,7 +88,9 @@ func TestC11_ServersOfOtherTypes(t *testing.T) {
 			submit()
 			time.Sleep(time.Minute)
 			submit()
+			o.mu.Lock()
 			o.status = 0 // the other server
+			o.mu.Unlock()
 			time.Sleep(time.Minute)
 			submit()
 			want := []string{packed, wire.Submit, wire.Submit, packed, wire.Submit, packed}

@@ -225,6 +225,15 @@ const (
 	maintainRemoved = 1000
 )
 
+// HasWaiting reports whether tasks of a queue are in the state Waiting. Servers ask before they pass
+// a signal on to more of their clients.
+func (m *Machine) HasWaiting(name string) bool {
+	m.steps.mu.Lock()
+	defer m.steps.mu.Unlock()
+	q := m.queues.byName[cmp.Or(name, queue.DefaultQueue)]
+	return q != nil && q.order.Len() > 0
+}
+
 // Listen is as [queue.Store] says.
 func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
 	name = cmp.Or(name, queue.DefaultQueue)

@@ -27,7 +27,7 @@
 // Calls and steps:
 //
 //   - machine.go: Config, Machine, Open and Close
-//   - calls_work.go: Submit, Claim, Heartbeat, Settle, Listen and Maintain
+//   - calls_work.go: Submit, Claim, Heartbeat, Settle, HasWaiting, Listen and Maintain
 //   - calls_admin.go: Command, Configure, PauseQueue, Settings, Schedules, Reschedule
 //   - calls_read.go: Find, Explain, Stats, Watch
 //   - validate.go: checks of arguments, and the limits of the fields of a task
