@@ -17,10 +17,13 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// smallBody is the largest body in JSON, in bytes, that is decoded without a reservation of
-// memory: claims, commands and heartbeats of a few tasks do not wait for large bodies. A packed
-// body that takes as much memory is smaller.
-const smallBody = 4 << 10
+// smallBody and smallPacked are the largest bodies, in bytes, that are decoded without a
+// reservation of memory: claims, commands and heartbeats of a few tasks do not wait for large
+// bodies. A packed body becomes about four times as many values as one in JSON.
+const (
+	smallBody   = 4 << 10
+	smallPacked = 1 << 10
+)
 
 // body is the body of a call. Reading it fails at [Config.MaxBody].
 type body struct {
@@ -39,7 +42,7 @@ type bodies struct {
 
 func newBodies(cfg *Config, to *responder) *bodies {
 	const atOnce = 2 // calls of the largest size
-	return &bodies{cfg.MaxBody, cfg.MaxItem, cfg.Timeout, csync.NewSemaphore(atOnce * wire.PackedCost(cfg.MaxBody)), to}
+	return &bodies{cfg.MaxBody, cfg.MaxItem, cfg.Timeout, csync.NewSemaphore(atOnce * wire.Cost(cfg.MaxBody)), to}
 }
 
 // limited bounds the bodies of calls to next. It answers those whose Content-Length is too large.
@@ -98,11 +101,10 @@ func (b *bodies) reserve(r *http.Request, largest int64) (release func(), err er
 		return nil, fmt.Errorf("%w: this call has %[3]d bytes, more than its limit of %[2]d", queue.ErrTooLarge, largest, n)
 	case n < 0: // unknown length
 		n = largest
-	}
-	cost := wire.PackedCost(n) // also of a body in JSON, which takes less
-	if cost <= wire.Cost(smallBody) || encodingOf(r) == inJSON && n <= smallBody {
+	case n <= smallPacked || n <= smallBody && encodingOf(r) == inJSON:
 		return func() {}, nil
 	}
+	cost := wire.Cost(n)
 	ctx, stop := context.WithTimeout(r.Context(), b.timeout)
 	defer stop()
 	if err := b.memory.Acquire(ctx, cost); err != nil {

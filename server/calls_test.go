@@ -260,3 +260,23 @@ func TestC6_LogsUnavailableOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+// late is a store with a time that no answer can have.
+type late struct{ memstore.Store }
+
+func (late) Claim(context.Context, time.Time, queue.Claim) (queue.Claimed, error) {
+	return queue.Claimed{Next: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, nil
+}
+
+// TestC6_AnswersThatCannotBeEncoded: the call has been made, so that is not an error of the client, which
+// would not make it again.
+func TestC6_AnswersThatCannotBeEncoded(t *testing.T) {
+	s := server.New(late{memstore.New(memstore.Config{})}, server.Config{})
+	defer s.Close()
+	packed, _ := wire.PackedPath(wire.Claim)
+	for path, body := range map[string]string{wire.Claim: claim, packed: "\x01\x01w"} {
+		if status, code := answered(t, s, request(http.MethodPost, path, body)); status != 500 || code != wire.Internal {
+			t.Errorf("%s is answered %d %s", path, status, code)
+		}
+	}
+}

@@ -14,11 +14,11 @@ import (
 // each of their queues, so that the cost to the store, which signals with most changes of
 // a task, does not grow with the number of clients.
 //
-// Each signal makes a client claim, and a task has room in one claim. So a signal is passed
-// to one client at first, the one whose last signal is the longest ago. While tasks still
-// wait, it is passed to twice as many others after each stagger: the first ones may have no
-// free slot, or run other kinds. A signal of the store begins anew, so all clients get it in
-// the end, unless no task waits any more.
+// A client that gets a signal claims, and for one task the claim of one client is enough. So
+// a signal is passed to one client at first, the one whose last signal is the longest ago.
+// While tasks still wait, it is passed to twice as many others after each stagger, until all
+// have it: the first ones may have no free slot, or run other kinds. The next signal of the
+// store is for all clients again.
 type hub struct {
 	store   queue.Store
 	waiting func(queue string) bool // reports whether tasks wait; true if it is not known

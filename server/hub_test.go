@@ -65,7 +65,7 @@ func listeningTo(t *testing.T, s *server.Server, n int) []*listener {
 	return all
 }
 
-// withQueue has the default queue be known to a store: a new one is signalled when it is configured.
+// withQueue configures the default queue: a store signals a queue also when it is new.
 func withQueue(t *testing.T, store queue.Store) {
 	t.Helper()
 	change := queue.Change{Set: queue.Settings{Max: 100}}
@@ -83,8 +83,8 @@ func taken(clients []*listener) []int {
 	return n
 }
 
-// TestC11_ATaskSignalsOneClient: the clients are signalled in turn, one for each task, if that one claims
-// it. 20 nodes that wait do not claim 20 times for a task.
+// TestC11_ATaskSignalsOneClient: each task signals one client, in turn, if that client claims it. So
+// 20 nodes that wait do not claim 20 times for a task.
 func TestC11_ATaskSignalsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New(memstore.Config{})
@@ -93,12 +93,8 @@ func TestC11_ATaskSignalsOneClient(t *testing.T) {
 		defer s.Close()
 		clients := listeningTo(t, s, 3)
 		time.Sleep(time.Second)
-		var ids queue.IDs
 		for turn := range 6 {
-			task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "k"}}
-			if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
-				t.Fatal(err)
-			}
+			submitted(t, store, 1)
 			synctest.Wait()
 			got, err := store.Claim(t.Context(), time.Now(), queue.Claim{
 				Worker: "w", Kinds: []string{"k"}, Max: 2, Lease: time.Minute,
@@ -107,7 +103,7 @@ func TestC11_ATaskSignalsOneClient(t *testing.T) {
 				t.Fatalf("%d tasks, %v", len(got.Tasks), err)
 			}
 			time.Sleep(time.Second)
-			done := queue.Outcome{ID: task.ID, Token: got.Tasks[0].Lease.Token, Kind: queue.OutcomeSuccess}
+			done := queue.Outcome{ID: got.Tasks[0].ID, Token: got.Tasks[0].Lease.Token, Kind: queue.OutcomeSuccess}
 			if _, err := store.Settle(t.Context(), time.Now(), []queue.Outcome{done}); err != nil {
 				t.Fatal(err)
 			}
@@ -135,11 +131,7 @@ func TestC11_AWaitingTaskSignalsAllClients(t *testing.T) {
 			defer s.Close()
 			clients := listeningTo(t, s, 9)
 			time.Sleep(time.Second + time.Millisecond/2)
-			var ids queue.IDs
-			task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "k"}}
-			if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
-				t.Fatal(err)
-			}
+			submitted(t, store, 1)
 			total := make([]int, len(clients))
 			for i, want := range []int{1, 3, 7, 9, 9} {
 				signalled := 0
@@ -173,13 +165,9 @@ func TestC11_ClientsThatLeaveAreNotSignalled(t *testing.T) {
 		}()
 		synctest.Wait()
 		clients := listeningTo(t, s, 2)
-		var ids queue.IDs
-		task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "k"}}
 		leave()
 		<-left
-		if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
-			t.Fatal(err)
-		}
+		submitted(t, store, 1)
 		if got, want := taken(clients), []int{1, 0}; !slices.Equal(got, want) {
 			t.Errorf("the clients get %d signals, want %d", got, want)
 		}

@@ -163,7 +163,9 @@ type Server struct {
 	logger  *slog.Logger
 }
 
-// New returns a server of a store. The caller closes the store.
+// New returns a server of a store. The caller closes the store. If the store has a method
+// HasWaiting(queue string) bool, as those of this module have that keep tasks, a signal is
+// passed to more and more clients only while tasks of the queue wait, and otherwise to all.
 func New(store queue.Store, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	to := &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}}

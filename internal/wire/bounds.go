@@ -8,7 +8,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Bounds of the JSON in the body of a call. A few bytes of JSON can become a value of
+// Bounds of the body of a call. A few bytes of it can become a value of
 // some hundred bytes in memory, so a body is refused not only for its size, but also as
 // soon as it exceeds these. [Cost] is the memory that a body can then take.
 const (
@@ -25,11 +25,9 @@ const (
 )
 
 // Cost returns how many bytes of memory a body of n bytes can take at most when it is
-// decoded.
-func Cost(n int64) int64 {
-	const itemLeast, valueLeast = 3, 2 // bytes in JSON, as in {}, and 0,
-	return n + min(n/itemLeast, ItemsMost)*ItemSize + min(n/valueLeast, ValuesMost)*ValueSize
-}
+// decoded. A body that is packed takes the most: an empty item of it has one byte, and all
+// of the body is in memory together with the copies of its texts.
+func Cost(n int64) int64 { return 2*n + min(n, ItemsMost)*ItemSize + min(n, ValuesMost)*ValueSize }
 
 // Bounded returns a reader of the JSON in r that fails with [queue.ErrTooLarge] where the
 // JSON exceeds the bounds, or where an item of a list, or another member of the

@@ -17,9 +17,9 @@ import (
 
 // The calls that a worker makes for each task, or each few, can be made with packed bodies: programs
 // of the same types skip the names, base64 and text of JSON, which take longer than the decision
-// about a task. A packed value has no names of its own: fields are in the order of the types, so
-// [format] has all names and types, and is part of the path. A server whose types differ does not
-// know the path and answers 404 with [UnknownCall]; the client then makes the call in JSON.
+// about a task. A packed value has no names, and its fields are in the order of the types. So the
+// path of the call has the hash of all names and types. A server whose types differ does not know
+// the path and answers 404 with [UnknownCall]; the client then makes the call in JSON.
 //
 //	number   a varint; signed numbers in zigzag encoding
 //	bool     a byte, 0 or 1
@@ -344,7 +344,9 @@ func nameOf(t reflect.Type, n int) (name string, ok bool) {
 func (p *plans) structPlan(t reflect.Type) *plan {
 	const most = 64 // fields, a bit each
 	fields := make([]*plan, t.NumField())
-	always := uint64(0) // the fields that are structs: to see that one is zero takes as long as to pack it
+	// The fields that are structs are packed also if they are zero: a struct takes as long to compare
+	// with zero as to pack.
+	always := uint64(0)
 	var format strings.Builder
 	for i := range fields {
 		f := t.Field(i)

@@ -9,12 +9,6 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// PackedCost is [Cost] of a body that is packed. An empty item of it has one byte, and all of the body
-// is in memory together with the copies of its texts.
-func PackedCost(n int64) int64 {
-	return 2*n + min(n, ItemsMost)*ItemSize + min(n, ValuesMost)*ValueSize
-}
-
 // Unpack decodes b, all of it, into v, which is a pointer as that of [Pack], to a zero value. It
 // fails with [queue.ErrTooLarge] if b exceeds the bounds of a body, or an item of a list in it has
 // more than itemMost bytes, and with [queue.ErrInvalid] if b does not encode a value of v's type.
@@ -61,13 +55,8 @@ func (u *unpacker) number() uint64 {
 
 // signed reads a signed number.
 func (u *unpacker) signed() int64 {
-	n, size := binary.Varint(u.rest)
-	if size <= 0 {
-		u.fail("a number is cut off")
-		return 0
-	}
-	u.rest = u.rest[size:]
-	return n
+	n := u.number()
+	return int64(n>>1) ^ -int64(n&1)
 }
 
 // bytes returns the next n bytes of the body.

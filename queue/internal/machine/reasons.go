@@ -53,8 +53,8 @@ func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 	}
 }
 
-// pauseOf returns the step that paused a task: edits may follow it. If so many did that it has been
-// dropped, it is the last one.
+// pauseOf returns the step that paused a task, which edits may follow. It returns the last step if
+// there were so many edits that the pause is not kept.
 func pauseOf(steps []queue.Step) queue.Step {
 	for _, s := range slices.Backward(steps) {
 		if s.On == queue.OnPause {

@@ -24,7 +24,7 @@ func (rs reasons) explain(now time.Time, t *Task) []queue.Reason {
 		pause := t.Steps[len(t.Steps)-1]
 		for _, s := range t.Steps {
 			if s.On == queue.OnPause {
-				pause = s // and edits after it change nothing
+				pause = s
 			}
 		}
 		return []queue.Reason{{Reason: stint.Reason{Code: queue.CodeTaskPaused, Since: pause.At, By: pause.By}}}
