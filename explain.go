@@ -44,7 +44,7 @@ type Estimate struct {
 // start at once. The tier is [Normal] unless At says otherwise.
 func (s Scheduler) Why() []Reason {
 	var shared []Reason
-	why := s.made().Why(s.ask(s.tier.index()), func() { shared = s.sharedReasons() })
+	why := s.made().Why(s.ask(s.tier), func() { shared = s.sharedReasons() })
 	switch {
 	case why.Closed:
 		return []Reason{{Code: CodeClosed}}
