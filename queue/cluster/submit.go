@@ -32,10 +32,16 @@ type submits struct {
 
 // shared is a call for the tasks of several callers.
 type shared struct {
+	callers []*sharer
+	tasks   int // of all callers
+	bytes   int
+	now     time.Time // of its first caller
+	begun   time.Time // when that came
+}
+
+// sharer is a caller of a shared call.
+type sharer struct {
 	tasks []queue.NewTask
-	bytes int
-	now   time.Time // of its first caller
-	begun time.Time // when that came
 
 	done     chan struct{} // closed when the fields below are set
 	receipts []queue.Receipt
@@ -51,26 +57,19 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 		defer s.ended() //nolint:contextcheck // the next call is one of other callers
 		return s.send(ctx, now, tasks)
 	}
-	begun := clock.Now()
-	c, from := s.join(now, tasks)
+	c := s.join(now, tasks)
 	s.mu.Unlock()
 	select {
 	case <-c.done:
+		return c.receipts, c.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	switch {
-	case c.err == nil:
-		return slices.Clip(c.receipts[from : from+len(tasks)]), nil
-	case len(c.tasks) == len(tasks) || errors.Is(c.err, queue.ErrUnavailable) || errors.Is(c.err, queue.ErrClosed):
-		return nil, c.err
-	}
-	// A call is accepted as a whole, and others have caused the error.
-	return s.send(ctx, now.Add(clock.Now().Sub(begun)), tasks)
 }
 
-// join adds tasks to the last call that waits, from an index on. The caller holds the lock.
-func (s *submits) join(now time.Time, tasks []queue.NewTask) (c *shared, from int) {
+// join adds a caller to the last call that waits. The caller of join holds the lock.
+func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
+	var c *shared
 	bytes := 0
 	for i := range tasks {
 		bytes += len(tasks[i].Payload)
@@ -78,13 +77,13 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) (c *shared, from in
 	if last := len(s.queue) - 1; last >= 0 {
 		c = s.queue[last]
 	}
-	if c == nil || len(c.tasks)+len(tasks) > sharedTasks || c.bytes+bytes > sharedBytes {
-		c = &shared{now: now, begun: clock.Now(), done: make(chan struct{})}
+	if c == nil || c.tasks+len(tasks) > sharedTasks || c.bytes+bytes > sharedBytes {
+		c = &shared{now: now, begun: clock.Now()}
 		s.queue = append(s.queue, c)
 	}
-	from = len(c.tasks)
-	c.tasks, c.bytes = append(c.tasks, tasks...), c.bytes+bytes
-	return c, from
+	added := &sharer{tasks: tasks, done: make(chan struct{})}
+	c.callers, c.tasks, c.bytes = append(c.callers, added), c.tasks+len(tasks), c.bytes+bytes
+	return added
 }
 
 // ended ends a call, and begins the next one that waits.
@@ -96,12 +95,34 @@ func (s *submits) ended() {
 		return
 	}
 	c := s.queue[0]
-	s.queue = s.queue[1:]
+	s.queue = slices.Delete(s.queue, 0, 1)
 	go func() {
 		defer s.ended()
-		defer close(c.done)
-		// The callers end their waits by themselves, and the end of the node ends the call.
-		// The leader takes the age of a call for a difference of the clocks, so its time is that of now.
-		c.receipts, c.err = s.send(context.Background(), c.now.Add(clock.Now().Sub(c.begun)), c.tasks)
+		s.sendFor(c, c.callers)
 	}()
+}
+
+// sendFor sends the tasks of some callers of c in one call. A call is accepted as a whole, so the
+// task of one of them may be why it is refused: then each half of them has a call, one after the
+// other, and so on. A call for each, all at once, would come just when a queue is full.
+func (s *submits) sendFor(c *shared, callers []*sharer) {
+	var tasks []queue.NewTask
+	for _, one := range callers {
+		tasks = append(tasks, one.tasks...)
+	}
+	// The callers end their waits by themselves, and the end of the node ends the call.
+	// The leader takes the age of a call for a difference of the clocks, so its time is that of now.
+	receipts, err := s.send(context.Background(), c.now.Add(clock.Now().Sub(c.begun)), tasks)
+	if err != nil && len(callers) > 1 && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrClosed) {
+		half := len(callers) / 2
+		s.sendFor(c, callers[:half])
+		s.sendFor(c, callers[half:])
+		return
+	}
+	for _, one := range callers {
+		if one.err = err; err == nil {
+			one.receipts, receipts = slices.Clip(receipts[:len(one.tasks)]), receipts[len(one.tasks):]
+		}
+		close(one.done)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,8 +66,37 @@ func TestC11_FollowersShareCalls(t *testing.T) {
 			synctest.Wait()
 		}
 		all.Wait()
-		if n := len(calls); n != 2+1+18 { // two at once, a shared one, and each of its callers
+		// Two at once, a shared one, and two for each of its parts with the bad task, which are 9, 5 and
+		// 2 of its 18 callers.
+		if n := len(calls); n != 2+1+4*2 {
 			t.Errorf("there were %d calls: %v", n, calls)
+		}
+	})
+}
+
+// A follower has few calls under way also if all of them are refused, as at a queue that is full.
+func TestC11_RefusedCallsAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent, most atomic.Int32
+		submit := cluster.Submits(func(_ context.Context, _ time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			n := sent.Add(1)
+			defer sent.Add(-1)
+			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			return nil, fmt.Errorf("%w: %d tasks", queue.ErrFull, len(tasks))
+		})
+		var all sync.WaitGroup
+		for range 500 {
+			all.Go(func() {
+				if _, err := submit(t.Context(), time.Now(), make([]queue.NewTask, 1)); !errors.Is(err, queue.ErrFull) {
+					t.Errorf("a task at a queue that is full: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if most.Load() > 2 {
+			t.Errorf("there were %d calls at once", most.Load())
 		}
 	})
 }
