@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -66,5 +67,23 @@ func TestC12_PredecessorNamedTwice(t *testing.T) {
 	}
 	if found, err := p.Find(t.Context(), queue.Filter{}, queue.Page{}); err != nil || len(found) > 0 {
 		t.Errorf("after a day there are %d tasks, error %v, want none", len(found), err)
+	}
+}
+
+// Submit leaves the tasks of its caller as they are, also one that comes after a duplicate of an
+// existing task.
+func TestC12_SubmitChangesNoTaskOfItsCaller(t *testing.T) {
+	p := newProcess(t)
+	unique := queue.Spec{Options: queue.Options{Unique: "name"}}
+	existing, duplicate := newTask(&p.ids, unique), newTask(&p.ids, unique)
+	submit(t, p.Machine, existing)
+	next := newTask(&p.ids, queue.Spec{Options: queue.Options{After: []queue.ID{duplicate.ID}}})
+	tasks := []queue.NewTask{duplicate, next}
+	submit(t, p.Machine, tasks...)
+	if got := tasks[1].After; !slices.Equal(got, []queue.ID{duplicate.ID}) {
+		t.Errorf("the task comes after %v now, after %v before", got, duplicate.ID)
+	}
+	if got := p.task(next.ID).After; !slices.Equal(got, []queue.ID{existing.ID}) {
+		t.Errorf("the submitted task comes after %v, want %v", got, existing.ID)
 	}
 }
