@@ -27,7 +27,8 @@ import (
 // A store that has been closed ends Run in the same way, with [ErrClosed].
 //
 // Any number of Runs may work on a queue, in this process and in others, with different
-// kinds or on different slots; all of them are signalled for its tasks.
+// kinds or on different slots. A signal for a task reaches all of them in the process that has
+// the store; of the clients of a server it reaches one at first, and more while tasks wait.
 func (q *Queue) Run(ctx context.Context, slots stint.Scheduler, queues ...string) error {
 	ctx, halt := context.WithCancelCause(ctx)
 	defer halt(nil)

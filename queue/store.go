@@ -105,7 +105,8 @@ type Store interface {
 
 	// Listen sends to ready when tasks of a queue may have become claimable, until stop is
 	// called; a claim after the signal finds those tasks. Each listener has its own channel,
-	// and a change signals all listeners of this process. A channel holds one signal, which
+	// and a change signals all listeners of this process; a store behind a server signals one
+	// process at first, and further ones while tasks wait. A channel holds one signal, which
 	// stands for all since the last receive, and may be spurious. So a worker that listens,
 	// claims until no task is left, and only then waits, misses no task.
 	//

@@ -35,8 +35,8 @@ func (a *accessControl) admitted(next http.Handler) http.Handler {
 		foreign, _ := r.Context().Value(foreignPeer{}).(error)
 		switch {
 		case foreign != nil:
-			a.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user and of root: "+
-				foreign.Error()+"; start a server of your own")
+			a.to.refuse(w, http.StatusForbidden, "user", "this server answers processes of its own user, of root and of the "+
+				"configured users: "+foreign.Error()+"; start a server of your own")
 		case origins.Check(posted(r)) != nil:
 			a.to.refuse(w, http.StatusForbidden, "cross_origin", "pages of other sites may not call this server")
 		case !a.knows(r):

@@ -26,24 +26,24 @@ type errorThrottle struct {
 
 // add logs an answer. Of the answers that say that the store is unavailable, it logs
 // one per minute.
-func (c *errorThrottle) add(a answer) {
+func (t *errorThrottle) add(a answer) {
 	if a.status != http.StatusServiceUnavailable {
-		c.log.Error("answer a call", slog.Int("status", a.status), slog.String("error", a.detail()))
-	} else if unlogged, say := c.count(); say {
-		c.log.Error("calls cannot be done at present", slog.String("error", a.detail()), slog.Int("more", unlogged))
+		t.log.Error("answer a call", slog.Int("status", a.status), slog.String("error", a.detail()))
+	} else if unlogged, say := t.count(); say {
+		t.log.Error("calls cannot be done at present", slog.String("error", a.detail()), slog.Int("more", unlogged))
 	}
 }
 
 // count reports whether an answer is to be logged, and how many answers were not
 // logged since the last one that was.
-func (c *errorThrottle) count() (unlogged int, say bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.clock.Now()
-	if !c.last.IsZero() && now.Sub(c.last) < quiet {
-		c.unlogged++
+func (t *errorThrottle) count() (unlogged int, say bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Now()
+	if !t.last.IsZero() && now.Sub(t.last) < quiet {
+		t.unlogged++
 		return 0, false
 	}
-	unlogged, c.unlogged, c.last = c.unlogged, 0, now
+	unlogged, t.unlogged, t.last = t.unlogged, 0, now
 	return unlogged, true
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// way returns what sends a request to the server that keeps a log, nil if this one does.
-func (l *logs) way(r *http.Request, id queue.ID) (http.RoundTripper, error) {
+// transportFor returns the transport to the server that keeps a log, nil if this one does.
+func (l *logs) transportFor(r *http.Request, id queue.ID) (http.RoundTripper, error) {
 	if l.at == nil {
 		return nil, nil
 	}

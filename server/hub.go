@@ -11,8 +11,8 @@ import (
 )
 
 // hub passes the signals of a store to the clients that listen. It listens once to
-// each of their queues, so that the cost to the store, which signals with most changes of
-// a task, does not grow with the number of clients.
+// each of their queues, so that the cost to the store, which signals whenever a task may
+// have become claimable, does not grow with the number of clients.
 //
 // A client that gets a signal claims, and for one task the claim of one client is enough. So
 // a signal is passed to one client at first, the one whose last signal is the longest ago.
@@ -29,14 +29,15 @@ type hub struct {
 	ended  sync.WaitGroup
 }
 
-// stagger is the time between two groups of clients that get a signal. A client that has a free
-// slot claims within that time.
+// stagger is the time between two groups of clients that get a signal. A client on this host that
+// has a free slot claims within that time. With longer round trips some clients get the signal for
+// nothing.
 const stagger = time.Millisecond
 
 // relay receives the signals of one queue.
 type relay struct {
-	to    []*signals // the one whose last signal is the longest ago first; guarded by the hub's lock
-	left  int        // how many of to, the first ones, have not got the last signal; likewise
+	to    []*signals // the least recently signalled first; guarded by hub.mu
+	left  int        // how many at the front of to have not got the last signal; guarded by hub.mu
 	ready <-chan struct{}
 	over  chan struct{}
 	stop  func()

@@ -26,8 +26,8 @@ const (
 // that gets no answer cannot know whether its call was executed, so it repeats the call
 // under the same key, and gets the answer of the first one.
 //
-// The cache keeps functions that rebuild answers, which take the space of a few IDs
-// whatever the size of the answer was. It is lost when the process ends.
+// The cache keeps functions that rebuild answers. They keep no payloads, only an ID and a
+// token for each claimed task. It is lost when the process ends.
 type idempotencyCache struct {
 	mu       sync.Mutex
 	calls    map[string]*cachedCall   // by key

@@ -17,7 +17,8 @@ import (
 // LogName returns the name of a task's log in [Config.Logs].
 func LogName(id queue.ID) string { return id.String() + ".log" }
 
-// logs serves the logs of tasks. It is immutable; its fields are those of [Config].
+// logs serves the logs of tasks. It is immutable; its functions and files are those of
+// [Config].
 type logs struct {
 	store   queue.Store
 	files   fs.FS
@@ -35,7 +36,7 @@ func (l *logs) serve(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	switch to, err := l.way(r, id); {
+	switch to, err := l.transportFor(r, id); {
 	case err != nil:
 		l.to.write(w, encoded(nil, err))
 	case to != nil:

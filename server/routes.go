@@ -8,7 +8,7 @@ import (
 )
 
 // routes returns the handler of all calls.
-func routes(x *executor, store calls, most jobs, streams *streams, logs *logs) http.Handler {
+func routes(x *executor, store calls, jobs jobs, streams *streams, logs *logs) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(path string, h http.Handler) {
 		mux.Handle("POST "+path, h)
@@ -26,7 +26,7 @@ func routes(x *executor, store calls, most jobs, streams *streams, logs *logs) h
 	handle(wire.Pause, call(x, store.pause))
 	handle(wire.Reschedule, call(x, store.reschedule))
 	handle(wire.Maintain, call(x, store.maintain))
-	handle(wire.Jobs, call(x, most.call))
+	handle(wire.Jobs, call(x, jobs.call))
 	mux.Handle("GET "+wire.Explain, ask(x, store.explain))
 	mux.Handle("GET "+wire.Stats, ask(x, store.stats))
 	mux.Handle("GET "+wire.Settings, ask(x, store.settings))

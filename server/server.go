@@ -38,8 +38,9 @@
 //
 // The size of a call is limited, and so is the time that a client has to send it and
 // to read the answer. The number of items in a call is limited too. The bodies of all
-// calls that are received and executed at once take at most twice the memory of the
-// largest, 394 MiB with the default of [Config.MaxBody]; further calls wait. An answer to
+// calls that are received and executed at once, apart from those of up to 4 KiB, or 1 KiB
+// if packed, take at most twice the memory of the largest, 394 MiB with the default of
+// [Config.MaxBody]; further calls wait. An answer to
 // Claim or Find has at most 1,000 tasks, and ends with the task that brings it to 16 MiB.
 // Such an answer takes about 105 MiB while it is made, and 22 MiB until the client has read
 // it, or [Config.Timeout] has passed. The memory for answers is not limited otherwise: 100
@@ -60,7 +61,7 @@ package server
 //   - times.go: converts times between the clocks of client and server
 //   - streams.go: requests that last: signals and events
 //   - events.go: the events not yet written to a stream
-//   - hub.go: one listener of the store for all clients
+//   - hub.go: passes the signals of each queue to the clients, to one of them at first
 //   - log.go: the logs of commands
 //   - forward.go: the logs of commands that another process keeps
 //   - jobs.go: the number of commands that run at once
@@ -84,14 +85,14 @@ import (
 // Config configures a server. The zero value is a good default.
 type Config struct {
 	// MaxBody is the largest body of a call, in bytes; 0 means 64 MiB. Payloads are a
-	// third longer in a call than in a task (base64).
+	// third longer in a call in JSON than in a task (base64).
 	MaxBody int64
 	// MaxItem is the largest task, outcome or heartbeat in a call, and the largest
 	// call without a list, in bytes; 0 means 4 MiB. A store whose MaxPayload is above 2.5
 	// MiB needs more.
 	MaxItem int64
-	// MaxStreams is how many clients may listen for events or signals, or wait for a
-	// log, at once; 0 means 1024.
+	// MaxStreams is how many streams of events or signals, and requests that wait for a
+	// log, may be open at once; 0 means 1024.
 	MaxStreams int
 	// Timeout is how long a client may take to send a call, and to read an answer or a
 	// part of a stream; 0 means 30 s.
@@ -164,8 +165,8 @@ type Server struct {
 }
 
 // New returns a server of a store. The caller closes the store. If the store has a method
-// HasWaiting(queue string) bool, as those of this module have that keep tasks, a signal is
-// passed to more and more clients only while tasks of the queue wait, and otherwise to all.
+// HasWaiting(queue string) bool, as memstore, filestore, pgstore and redisstore have, a signal
+// is passed to more and more clients only while tasks of the queue wait, and otherwise to all.
 func New(store queue.Store, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	to := &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}}

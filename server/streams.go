@@ -58,7 +58,7 @@ func (s *streams) enter(w http.ResponseWriter) bool {
 		return true
 	}
 	s.leave()
-	s.to.write(w, encoded(nil, fmt.Errorf("%w: %d clients listen, which is the limit", queue.ErrUnavailable, s.most)))
+	s.to.write(w, encoded(nil, fmt.Errorf("%w: %d streams are open, which is the limit", queue.ErrUnavailable, s.most)))
 	return false
 }
 

@@ -88,7 +88,7 @@ func (b *bounded) skip(p []byte) (n int) {
 // grow adds bytes to the present item.
 func (b *bounded) grow(n int) {
 	if b.item += int64(n); b.item > b.itemMost {
-		b.err = tooLarge("a task, outcome or other part of it may have %d bytes", b.itemMost)
+		b.err = tooLarge("a task, outcome or other part of it has more than %d bytes", b.itemMost)
 	}
 }
 
@@ -134,9 +134,9 @@ func (b *bounded) count() {
 	}
 	switch {
 	case b.items[b.depth] > ItemsMost:
-		b.err = tooLarge("a list may have %d items: send less at a time", ItemsMost)
+		b.err = tooLarge("a list has more than %d items: send fewer in a call", ItemsMost)
 	case b.values > ValuesMost:
-		b.err = tooLarge("it may have %d values: send less at a time", ValuesMost)
+		b.err = tooLarge("it has more than %d values: send less in a call", ValuesMost)
 	}
 }
 

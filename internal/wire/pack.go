@@ -15,11 +15,12 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// The calls that a worker makes for each task, or each few, can be made with packed bodies: programs
-// of the same types skip the names, base64 and text of JSON, which take longer than the decision
-// about a task. A packed value has no names, and its fields are in the order of the types. So the
-// path of the call has the hash of all names and types. A server whose types differ does not know
-// the path and answers 404 with [UnknownCall]; the client then makes the call in JSON.
+// Submit, Claim and Settle, which are made for each task or each few, can be made with packed
+// bodies: programs of the same types skip the names, base64 and text of JSON, which take longer than
+// the decision about a task. A packed value has no names, and its fields are in the order of the
+// types. So the path of the call has the hash of all names and types. A server whose types differ
+// does not know the path and answers 404 with [UnknownCall], and one without packed calls 415 with
+// [UnknownType]; the client then makes the call in JSON.
 //
 //	number   a varint; signed numbers in zigzag encoding
 //	bool     a byte, 0 or 1

@@ -55,7 +55,8 @@ var codesTable = [...]code{
 // ProblemOf returns an error in the form that is sent to the client.
 func ProblemOf(err error) *Problem {
 	if errors.Is(err, queue.ErrClosed) {
-		err = fmt.Errorf("%w: the server's store is closed, try again when it has been started anew", queue.ErrUnavailable)
+		err = fmt.Errorf("%w: the store of the server is closed: try again when the server has been restarted",
+			queue.ErrUnavailable)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: the call was given up: %w", queue.ErrUnavailable, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Unpack decodes b, all of it, into v, which is a pointer as that of [Pack], to a zero value. It
+// Unpack decodes b, all of it, into v, a pointer to a zero value of a type that [Pack] accepts. It
 // fails with [queue.ErrTooLarge] if b exceeds the bounds of a body, or an item of a list in it has
 // more than itemMost bytes, and with [queue.ErrInvalid] if b does not encode a value of v's type.
 func Unpack(b []byte, v any, itemMost int64) error {
@@ -79,7 +79,8 @@ func (u *unpacker) flag() bool {
 	return len(b) == 1 && b[0] == 1
 }
 
-// length reads the length of a list or map. isNil says that there is none.
+// length reads the length of a list or map. isNil reports that there is none, also
+// after an error.
 func (u *unpacker) length() (n int, isNil bool) {
 	length := u.number()
 	if length == 0 {
@@ -88,11 +89,11 @@ func (u *unpacker) length() (n int, isNil bool) {
 	length--
 	switch {
 	case length > ItemsMost:
-		u.end(tooLarge("a list may have %d items: send less at a time", ItemsMost))
+		u.end(tooLarge("a list has more than %d items: send fewer in a call", ItemsMost))
 	case length > uint64(len(u.rest)): // an item has a byte at least
 		u.fail("a list is cut off")
 	case u.values+int(length) > ValuesMost:
-		u.end(tooLarge("it may have %d values: send less at a time", ValuesMost))
+		u.end(tooLarge("it has more than %d values: send less in a call", ValuesMost))
 	default:
 		u.values += int(length)
 		return int(length), false
@@ -112,7 +113,7 @@ func (u *unpacker) list(v reflect.Value, of *plan) {
 		before := len(u.rest)
 		of.unpack(u, v.Index(i))
 		if u.depth == 1 && u.err == nil && int64(before-len(u.rest)) > u.itemMost {
-			u.end(tooLarge("a task, outcome or other part of it may have %d bytes", u.itemMost))
+			u.end(tooLarge("a task, outcome or other part of it has more than %d bytes", u.itemMost))
 		}
 	}
 	u.depth--

@@ -1,6 +1,6 @@
 // Package wire is the protocol between a store over HTTP and its server: the paths of the
-// calls of queue.Store, the types of their bodies, and the form of errors. Everything
-// else is JSON of the types of package queue.
+// calls of queue.Store, the types of their bodies, and the form of errors. All
+// other types are those of package queue.
 //
 // A call is a POST with a body of JSON, or a GET if it has few parameters, and is
 // answered with 200 and JSON, or with a [Problem]. Submit, Claim and Settle can also be

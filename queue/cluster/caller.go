@@ -16,7 +16,7 @@ import (
 // and over HTTP otherwise. It is safe for concurrent use.
 type caller struct {
 	state    *nodeState
-	remote   follower         // the store of whichever node leads
+	remote   follower         // the store of the node that leads
 	clock    func() time.Time // of this host
 	patience time.Duration
 }
@@ -142,13 +142,14 @@ func (c *caller) listen(name string) (<-chan struct{}, func()) {
 	})
 }
 
-// follower is the store of whichever node leads.
+// follower is the store of the node that leads.
 type follower struct {
 	*httpstore.Store
 	submits *submits
 }
 
-// newFollower returns a store that gives up a call after about patience. A watcher may be that number of events behind.
+// newFollower returns a store that gives up a call after about patience; events is how many events a
+// watcher may be behind.
 func newFollower(state *nodeState, patience time.Duration, events int) (follower, error) {
 	s, err := httpstore.Open("http://leader", httpstore.Config{
 		Patience: patience, WatchBuffer: events, Transport: toLeader{state}, Name: "the node that leads",

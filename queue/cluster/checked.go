@@ -60,8 +60,8 @@ func (l listed) Stats(ctx context.Context, now time.Time) (queue.Stats, error) {
 	return stats, err
 }
 
-// checkError is check for a call that returns only an error. Nothing in its answer says whether
-// it has changed anything: that a queue has a setting already may be out of date.
+// checkError is check for a call that returns only an error. Its answer does not show whether it has
+// changed the database, so it is returned only while the lease lasts.
 func (c checked) checkError(err error) error {
 	_, err = check(c, struct{}{}, false, err)
 	return err

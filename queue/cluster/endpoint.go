@@ -84,7 +84,7 @@ func (e *endpoint) answerNode(w http.ResponseWriter, r *http.Request) {
 	v := e.state.view()
 	switch own := strings.HasPrefix(r.URL.Path, nodePath+"/"); {
 	case !e.authorized(r):
-		http.Error(w, "the token of this node is missing", http.StatusUnauthorized)
+		http.Error(w, "the request does not have the token of node "+e.self.name, http.StatusUnauthorized)
 	case r.URL.Path == leadPath:
 		e.answerInvitation(w, r)
 	case own && e.peers != nil:

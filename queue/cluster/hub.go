@@ -16,9 +16,9 @@ import (
 // them a line of JSON.
 const permitsPath = "/cluster/permits"
 
-// permitLease is how long a node has its permits without hearing of the leader. The next
-// leader must be found by then, or the work of all hosts ends with a leader that is killed:
-// its own lease of 2 s has to end, and the next leader opens the store. So it is longer.
+// permitLease is how long a node has its permits without hearing of the leader. It is longer than
+// the leader's lease (2 s) and the opening of the store together: otherwise the death of a leader
+// would end the work of all hosts.
 const permitLease = 5 * time.Second
 
 // hello begins a session.

@@ -94,7 +94,7 @@ func (e *enrollment) askLeader(m *membership) {
 	led, err := m.askLeader(e.of.life, http.MethodPost, nil, self)
 	switch {
 	case e.of.life.Err() != nil:
-	case err != nil && e.failed: // a leader that has gone is replaced before
+	case err != nil && e.failed: // at the second failure a leader that had gone has been replaced
 		m.log.Warn("the node that leads does not answer this one: if that goes on, correct its --node-address, or "+
 			"open its port", slog.String("leader", e.of.leader.Name), slog.Any("error", err))
 	case err != nil || e.answered || len(led) == 0 || led[0].Share == nil:
@@ -155,5 +155,6 @@ func (m *membership) ask(
 		m.state.timer.answered(known)
 	}
 	var found []member
-	return found, json.Unmarshal(text, &found)
+	err = json.Unmarshal(text, &found)
+	return found, err
 }

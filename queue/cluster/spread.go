@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/internal/clock"
 )
 
-// declinedFor is for how many times moveEvery a process that has not taken a group over is not
+// declinedFor times the interval of spread is how long a process that has declined a group is not
 // asked again: another one may lead more groups, but few enough, and take it.
 const declinedFor = 6
 

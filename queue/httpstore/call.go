@@ -50,8 +50,8 @@ func (q *request) clock() time.Time {
 	return q.now.Add(clock.Now().Sub(q.begun).Truncate(time.Second))
 }
 
-// newRequest returns a call at a time, without a body if in is nil; in is a pointer. The call is
-// packed if it can be, unless the server has not known such a call recently.
+// newRequest returns a call at a time, without a body if in is nil. The call is packed if it can
+// be, and in is a pointer then, unless the server has not known such a call recently.
 func (l *link) newRequest(now time.Time, path string, in any) (q request, err error) {
 	q = request{path: path, now: now, in: in}
 	if packed, ok := wire.PackedPath(path); ok && !l.jsonOnly() {
@@ -59,7 +59,8 @@ func (l *link) newRequest(now time.Time, path string, in any) (q request, err er
 		q.body, err = wire.Pack(in)
 		return q, err
 	}
-	return q, q.encode()
+	err = q.encode()
+	return q, err
 }
 
 // encode makes the body JSON.
@@ -74,8 +75,8 @@ func (q *request) encode() (err error) {
 	return nil
 }
 
-// packAgain is how long calls are made in JSON after a server has not known a packed one: it is of
-// another version, and another server may take its place.
+// packAgain is how long calls are made in JSON after a server has answered that it does not know a
+// packed one: a server of this version may replace it.
 const packAgain = time.Minute
 
 // jsonOnly reports whether a server has not known a packed call recently.

@@ -15,8 +15,8 @@ import (
 	"github.com/stintgo/stint/queue"
 )
 
-// Submit is as [queue.Store] says. It accepts 10,000 tasks in a call, and refuses more
-// with [queue.ErrTooLarge], because a server accepts all of a call or none.
+// Submit is as [queue.Store] says. It divides no call, because a server accepts all tasks of a call
+// or none.
 func (s *Store) Submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
 	if len(tasks) > wire.ItemsMost {
 		return nil, fmt.Errorf("%w: a call submits at most %d tasks, and this one has %d: submit them in parts",
@@ -79,7 +79,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 
 // inParts makes calls for parts of items, and at least one call. A part has at most
 // [wire.ItemsMost] items and, before its last one, [wire.BytesMost] bytes by their sizes: that
-// leaves room in the body of a call, where bytes are a third longer.
+// leaves room in the body of a call, where bytes are a third longer in JSON.
 func inParts[In, Out any](
 	items []In, size func(*In) int, call func(part []In) ([]Out, error),
 ) (all []Out, err error) {
@@ -130,7 +130,7 @@ func (s *Store) Heartbeat(
 	if err := checkNames(names...); err != nil {
 		return nil, err
 	}
-	size := func(b *queue.Heartbeat) int { return len(b.Checkpoint) + len(b.Progress.Note) }
+	size := func(h *queue.Heartbeat) int { return len(h.Checkpoint) + len(h.Progress.Note) }
 	return inParts(heartbeats, size, func(part []queue.Heartbeat) ([]queue.Answer, error) {
 		return s.heartbeat(ctx, now, w, part)
 	})

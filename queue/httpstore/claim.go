@@ -59,11 +59,11 @@ func (s *Store) newClaiming(now time.Time, c queue.Claim) (claiming, error) {
 	return claiming{c, q}, err
 }
 
-// claimDelay is how much earlier than the worker assumes a lease may end.
+// claimDelay is by how much a lease may end before the time that the worker assumes.
 const claimDelay = time.Second
 
-// claim sends a claim for what c asks. It releases tasks that exceed c, and leases that
-// are older than an attempt in time, because the worker would take them for new ones. A
+// claim sends a claim for what c asks. It releases tasks that exceed c, and leases
+// that began more than claimDelay before now, because the worker would take them for new ones. A
 // claim without an answer is kept for the next call.
 func (s *Store) claim(ctx context.Context, now time.Time, c queue.Claim, ask claiming) (out queue.Claimed, err error) {
 	defer func() {

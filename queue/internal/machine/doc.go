@@ -30,7 +30,7 @@
 //   - calls_work.go: Submit, Claim, Heartbeat, Settle, HasWaiting, Listen and Maintain
 //   - calls_admin.go: Command, Configure, PauseQueue, Settings, Schedules, Reschedule
 //   - calls_read.go: Find, Explain, Stats, Watch
-//   - validate.go: checks of arguments, and the limits of the fields of a task
+//   - validate.go: checks of submitted tasks, of edits and of the names in them
 //   - parts.go: the parts, and which part uses which
 //   - steps.go: the lock, the begin and the end of a step, and the goroutines drain and correctRest
 //   - clock.go: the time of the present step
@@ -77,7 +77,7 @@
 //
 // Other sets:
 //
-//   - uniquenames.go: the rows of unique names; names that stay reserved after their tasks are forgotten
+//   - uniquenames.go: finds the tasks of unique names; names that stay reserved after their tasks are forgotten
 //   - fingerprints.go: poison tasks; a task with the same work becomes Dead when it is submitted
 //   - scheduleset.go: the schedules
 //   - workerset.go: the workers, and which kinds they handle
@@ -93,7 +93,7 @@
 //   - claimer.go: Claim, and the undo of starts that were not recorded
 //   - attempts.go: heartbeats, orders, outcomes, lost leases
 //   - commands.go: the commands of operators
-//   - maintainer.go: changes that are due: delays, leases, deadlines, retention
+//   - maintainer.go: changes that are due: delays, leases, deadlines, retention; removes unused queues and kinds
 //
 // Queries:
 //

@@ -235,8 +235,8 @@ func (q *queueState) retention(of queue.State) queue.Retention {
 	return r
 }
 
-// signal wakes the listeners, because a task may have become claimable. It is called on
-// most changes of tasks, so it uses no map and does not block.
+// signal wakes the listeners, because a task may have become claimable. It is called for
+// each task that is submitted or released, so it uses no map and does not block.
 func (q *queueState) signal() {
 	for _, ready := range q.listeners {
 		select {

@@ -15,8 +15,8 @@ import (
 // task leaves its group and its batch, and a scan of the tasks that wait for it starts. A
 // task whose row cannot be read is put in quarantine instead. It panics on a transition
 // that queue.Allowed does not list. All other parts change states by these methods,
-// except claimer.putBack, stateIndex.quarantine and holds.repair: they add no step, and
-// change only the memory. The caller of each method holds the lock of the machine.
+// except claimer and loader, commands.edit, stateIndex.quarantine and holds.repair: these
+// add no step, or their own. The caller of each method holds the lock of the machine.
 type transitions struct {
 	clock        *clock
 	deps         *dependencies
