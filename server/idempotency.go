@@ -43,8 +43,8 @@ func newIdempotencyCache() *idempotencyCache {
 // call.
 type fingerprint [sha256.Size]byte
 
-// replay answers a repetition of a call.
-type replay func(ctx context.Context, now time.Time) answer
+// replay answers a repetition of a call. ahead is that of the repetition, see [executor.arrive].
+type replay func(ctx context.Context, now time.Time, ahead time.Duration) answer
 
 // cachedCall is a call in the cache.
 type cachedCall struct {
@@ -62,7 +62,8 @@ type cachedCall struct {
 // returns the answer, the caller ("" if the call has none: such calls do not displace those of
 // callers), and how to answer repetitions: nil if a repetition may execute the call.
 func (c *idempotencyCache) do(
-	ctx context.Context, now time.Time, key string, sum fingerprint, first func() (a answer, caller string, again replay),
+	ctx context.Context, now time.Time, ahead time.Duration, key string, sum fingerprint,
+	first func() (a answer, caller string, again replay),
 ) answer {
 	if len(key) > keyBytesMax {
 		return encoded(nil, fmt.Errorf("%w: the key of the call is longer than %d bytes", queue.ErrInvalid, keyBytesMax))
@@ -81,7 +82,7 @@ func (c *idempotencyCache) do(
 		select {
 		case <-known.done:
 			if known.again != nil {
-				return known.again(ctx, now)
+				return known.again(ctx, now, ahead)
 			}
 		case <-ctx.Done():
 			return encoded(nil, context.Cause(ctx))

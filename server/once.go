@@ -40,7 +40,7 @@ func once[In, Out any](
 				toClient(&out, ahead)
 				return to.answer(&out, err)
 			}
-			return x.cache.do(ctx, now, key, fingerprint(sum.Sum(nil)), func() (answer, string, replay) {
+			return x.cache.do(ctx, now, ahead, key, fingerprint(sum.Sum(nil)), func() (answer, string, replay) {
 				return first(ctx, x, to, now, ahead, in, do, resultOf)
 			})
 		})
@@ -64,7 +64,7 @@ func first[In, Out any](
 	if t.again == nil {
 		return to.answer(&out, nil), "", nil
 	}
-	return to.answer(&out, nil), t.caller, func(ctx context.Context, now time.Time) answer {
+	return to.answer(&out, nil), t.caller, func(ctx context.Context, now time.Time, ahead time.Duration) answer {
 		out, err := t.again(ctx, now)
 		toClient(&out, ahead)
 		return to.answer(&out, err)

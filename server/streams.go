@@ -129,6 +129,7 @@ func (s *streams) pump(ctx context.Context, w http.ResponseWriter, woken <-chan 
 		if _, err := w.Write(text); err != nil || rc.Flush() != nil {
 			return
 		}
+		_ = rc.SetWriteDeadline(time.Time{}) // over HTTP/2 it would also end a stream that has nothing to write
 		isNew, goOn := s.await(ctx, woken, alive.C)
 		if !goOn {
 			return

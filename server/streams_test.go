@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
@@ -89,4 +91,48 @@ func TestC5_ServeEndsAWatchThatHasNotBegun(t *testing.T) {
 	if got := <-status; got != http.StatusServiceUnavailable {
 		t.Errorf("the watch is answered %d", got)
 	}
+}
+
+// Over HTTP/2, a stream that has nothing to write for longer than the timeout lasts.
+func TestC11_IdleStreamOutlastsTheTimeout(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	store := memstore.New(memstore.Config{})
+	h := server.New(store, server.Config{Timeout: timeout})
+	defer h.Close()
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+wire.Ready+"?"+wire.QueryQueue+"=q", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(wire.Client, "test")
+	res, err := s.Client().Do(r)
+	if err != nil || res.StatusCode != http.StatusOK || res.ProtoMajor != 2 {
+		t.Fatalf("a stream is answered %v, %v", res, err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReader(res.Body)
+	signal := func() {
+		t.Helper()
+		for {
+			text, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("the stream ends: %v", err)
+			}
+			if text != "\n" {
+				return
+			}
+		}
+	}
+	signal() // a stream begins with one
+	time.Sleep(3 * timeout)
+	task := queue.NewTask{ID: new(queue.IDs).New(time.Now()), Spec: queue.Spec{Kind: "k", Options: queue.Options{Queue: "q"}}}
+	if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
+		t.Fatal(err)
+	}
+	signal()
 }

@@ -76,6 +76,27 @@ func TestC8_AnswersAreByTheClientsClock(t *testing.T) {
 	}
 }
 
+// The answer to a repeated claim is by the client's clock as it is then.
+func TestC8_RepeatedClaimsAreByTheClientsClock(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	submitted(t, store, 1)
+	s := server.New(store, server.Config{})
+	for _, behind := range []time.Duration{0, 1000 * time.Hour} {
+		client := time.Now().Add(-behind)
+		r := keyed(wire.Claim, `{"worker":"w","kinds":["k"],"max":1,"lease_ns":60000000000}`, "key")
+		r.Header.Set(wire.Now, client.Format(time.RFC3339Nano))
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		var out queue.Claimed
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || len(out.Tasks) != 1 {
+			t.Fatalf("a claim is answered %d %s", w.Code, w.Body)
+		}
+		if left := out.Tasks[0].Lease.Until.Sub(client); left < 0 || left > time.Hour {
+			t.Errorf("with a clock that is %s behind, the lease ends in %s", behind, left)
+		}
+	}
+}
+
 // takesTime is the body of a call that takes a time to arrive.
 type takesTime struct {
 	io.Reader
