@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -34,6 +35,9 @@ type hub struct {
 // nothing.
 const stagger = time.Millisecond
 
+// maxRelays is how many queues all clients together may listen to: a relay takes about 4 KiB.
+const maxRelays = 16_384
+
 // relay receives the signals of one queue.
 type relay struct {
 	to    []*signals // the least recently signalled first; guarded by hub.mu
@@ -65,17 +69,22 @@ func newHub(store queue.Store) *hub {
 }
 
 // listen registers a client for the signals of queues, and signals each queue once: a
-// signal may have been missed while the client was disconnected.
-func (h *hub) listen(to *signals, queues ...string) {
+// signal may have been missed while the client was disconnected. The caller calls leave, also after
+// an error: the clients listen to maxRelays other queues.
+func (h *hub) listen(to *signals, queues ...string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range queues {
+		if len(h.relays) >= maxRelays && h.relays[cmp.Or(name, queue.DefaultQueue)] == nil {
+			return fmt.Errorf("%w: clients listen to %d queues, which is the limit", queue.ErrUnavailable, maxRelays)
+		}
 		name = cmp.Or(name, queue.DefaultQueue) // the name that the client's signals have
 		if r := h.relay(name); r != nil && !slices.Contains(r.to, to) {
 			r.to = append(r.to, to)
 		}
 		to.signal(name)
 	}
+	return nil
 }
 
 // relay returns the relay of a queue, and creates it if there is none. It returns nil

@@ -5,7 +5,9 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -170,6 +172,49 @@ func TestC11_ClientsThatLeaveAreNotSignalled(t *testing.T) {
 		submitted(t, store, 1)
 		if got, want := taken(clients), []int{1, 0}; !slices.Equal(got, want) {
 			t.Errorf("the clients get %d signals, want %d", got, want)
+		}
+	})
+}
+
+// The clients together listen to a limited number of queues, and to no more than that if a stream
+// has only some of its queues too many. The end of a stream makes room.
+func TestC11_QueuesListenedToAreLimited(t *testing.T) {
+	const most, each = 16_384, 256
+	synctest.Test(t, func(t *testing.T) {
+		s := server.New(memstore.New(memstore.Config{}), server.Config{})
+		defer s.Close()
+		var served sync.WaitGroup
+		defer served.Wait()
+		stream := func(first int) (answer *httptest.ResponseRecorder, end func()) {
+			names := make(url.Values)
+			for i := range each {
+				names.Add(wire.QueryQueue, strconv.Itoa(first+i))
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			r := request(http.MethodGet, wire.Ready+"?"+names.Encode(), "").WithContext(ctx)
+			answer = httptest.NewRecorder()
+			served.Go(func() { s.ServeHTTP(answer, r) })
+			synctest.Wait()
+			return answer, stop
+		}
+		_, end := stream(0)
+		for first := each; first < most; first += each {
+			_, stop := stream(first)
+			defer stop()
+		}
+		refused, stop := stream(most - each/2)
+		defer stop()
+		if refused.Code != http.StatusServiceUnavailable {
+			t.Errorf("a stream of too many queues is answered %d", refused.Code)
+		}
+		_, stop = stream(most - each) // of queues that have listeners
+		defer stop()
+		end()
+		synctest.Wait()
+		again, stop := stream(most)
+		defer stop()
+		if again.Code != http.StatusOK || again.Body.Len() == 0 {
+			t.Errorf("after the end of a stream one of new queues is answered %d %s", again.Code, again.Body)
 		}
 	})
 }

@@ -73,8 +73,11 @@ func (s *streams) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	to := newSignals()
-	s.hub.listen(to, queues...)
 	defer s.hub.leave(to, queues...)
+	if err := s.hub.listen(to, queues...); err != nil {
+		s.to.write(w, encoded(nil, err))
+		return
+	}
 	s.pump(r.Context(), w, to.wake, func() (text []byte) {
 		for _, name := range to.take() {
 			text = line(text, wire.Signal{Queue: name})
