@@ -93,46 +93,67 @@ func TestC5_ServeEndsAWatchThatHasNotBegun(t *testing.T) {
 	}
 }
 
+// oneConn is a listener with one connection.
+type oneConn struct {
+	conn   chan net.Conn
+	closed context.Context //nolint:containedctx // ends with the listener
+	close  context.CancelFunc
+}
+
+func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (l oneConn) Close() error {
+	l.close()
+	return nil
+}
+
+func (l oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.closed.Done():
+		return nil, net.ErrClosed
+	}
+}
+
 // Over HTTP/2, a stream that has nothing to write for longer than the timeout lasts.
 func TestC11_IdleStreamOutlastsTheTimeout(t *testing.T) {
-	const timeout = 100 * time.Millisecond
-	store := memstore.New(memstore.Config{})
-	h := server.New(store, server.Config{Timeout: timeout})
-	defer h.Close()
-	s := httptest.NewUnstartedServer(h)
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	defer s.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+wire.Ready+"?"+wire.QueryQueue+"=q", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set(wire.Client, "test")
-	res, err := s.Client().Do(r)
-	if err != nil || res.StatusCode != http.StatusOK || res.ProtoMajor != 2 {
-		t.Fatalf("a stream is answered %v, %v", res, err)
-	}
-	defer res.Body.Close()
-	lines := bufio.NewReader(res.Body)
-	signal := func() {
-		t.Helper()
-		for {
-			text, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("the stream ends: %v", err)
-			}
-			if text != "\n" {
-				return
+	const timeout = time.Second // less than wire.Alive
+	synctest.Test(t, func(t *testing.T) {
+		store := memstore.New(memstore.Config{})
+		h := server.New(store, server.Config{Timeout: timeout})
+		defer h.Close()
+		var http2 http.Protocols
+		http2.SetUnencryptedHTTP2(true)
+		client, served := net.Pipe()
+		l := oneConn{conn: make(chan net.Conn, 1)}
+		l.closed, l.close = context.WithCancel(t.Context())
+		l.conn <- served
+		s := http.Server{Handler: h, Protocols: &http2}
+		go func() { _ = s.Serve(l) }()
+		defer s.Close()
+		dial := func(context.Context, string, string) (net.Conn, error) { return client, nil }
+		transport := &http.Transport{Protocols: &http2, DialContext: dial}
+		defer transport.CloseIdleConnections()
+		r := request(http.MethodGet, wire.Ready+"?"+wire.QueryQueue+"=", "")
+		r.URL.Scheme, r.URL.Host, r.RequestURI, r.Body = "http", "localhost", "", nil
+		res, err := transport.RoundTrip(r)
+		if err != nil || res.StatusCode != http.StatusOK || res.ProtoMajor != 2 {
+			t.Fatalf("a stream is answered %v, %v", res, err)
+		}
+		defer res.Body.Close()
+		lines := bufio.NewReader(res.Body)
+		signal := func() {
+			t.Helper()
+			for text := "\n"; text == "\n"; {
+				if text, err = lines.ReadString('\n'); err != nil {
+					t.Fatalf("the stream ends: %v", err)
+				}
 			}
 		}
-	}
-	signal() // a stream begins with one
-	time.Sleep(3 * timeout)
-	task := queue.NewTask{ID: new(queue.IDs).New(time.Now()), Spec: queue.Spec{Kind: "k", Options: queue.Options{Queue: "q"}}}
-	if _, err := store.Submit(t.Context(), time.Now(), []queue.NewTask{task}); err != nil {
-		t.Fatal(err)
-	}
-	signal()
+		signal() // a stream begins with one
+		time.Sleep(3 * timeout)
+		withQueue(t, store)
+		signal()
+	})
 }
