@@ -161,25 +161,31 @@ type Arrival struct {
 // if e is queued. Pushing in the order of tickets costs O(1) besides the order between
 // keys; an entry that goes before others costs O(log n) where n have come back.
 func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
+	b.push(e, a.Key, a.Tier, a.Class, a.Weight, a.Ticket)
+}
+
+// push is Push with the fields of the arrival in registers: the compiler copies a struct of this
+// size to memory, which takes a twentieth of the time of a push and a start.
+func (b *Backlog[T]) push(e *Entry[T], key string, tier, class, weight int, ticket uint64) {
 	if e.queue != nil {
 		panic("backlog: entry is queued already")
 	}
-	c, t := b.order.class(a.Class), &b.order.tiers[a.Tier]
+	c, t := b.order.class(class), &b.order.tiers[tier]
 	if t.virtual >= rebaseAt {
-		b.rebase(a.Tier)
+		b.rebase(tier)
 	}
 	f := &t.plain
-	if a.Key != "" {
-		f = b.keys.flow(a.Key, a.Tier, c)
+	if key != "" {
+		f = b.keys.flow(key, tier, c)
 		t.wake(f)
 	}
-	if a.Ticket == 0 {
-		a.Ticket = b.ticket + 1
+	if ticket == 0 {
+		ticket = b.ticket + 1
 	}
-	b.ticket = max(b.ticket, a.Ticket)
-	e.ticket, e.weight = a.Ticket, int32(a.Weight)
+	b.ticket = max(b.ticket, ticket)
+	e.ticket, e.weight = ticket, int32(weight)
 	q := f.queue(c)
-	if q.tail == nil || a.Ticket > q.tail.ticket {
+	if q.tail == nil || ticket > q.tail.ticket {
 		q.append(e, t.virtual)
 	} else {
 		q.comeBack(e, t.virtual)
