@@ -107,7 +107,8 @@ func TestC6_OtherUsersAreRefused(t *testing.T) {
 	}
 	cmd := s.command("submit", "--", "true")
 	cmd.Env = append(cmd.Env, asNobody+"=1")
-	runCmd(t, cmd, "").want(t, "", "this server answers processes of its own user, of root and of the configured users", 125)
+	const refused = "this server answers processes of its own user, of root and of the configured users"
+	runCmd(t, cmd, "").want(t, "", refused, 125)
 	if r := s.stint("ls", "--json"); r.stdout != "" || r.status != 0 {
 		t.Errorf("there are tasks: %+v", r)
 	}
