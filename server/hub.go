@@ -69,8 +69,8 @@ func newHub(store queue.Store) *hub {
 }
 
 // listen registers a client for the signals of queues, and signals each queue once: a
-// signal may have been missed while the client was disconnected. The caller calls leave, also after
-// an error: the clients listen to maxRelays other queues.
+// signal may have been missed while the client was disconnected. It returns an error if the
+// clients listen to maxRelays other queues. The caller calls leave, also after an error.
 func (h *hub) listen(to *signals, queues ...string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -92,7 +92,8 @@ type Config struct {
 	// MiB needs more.
 	MaxItem int64
 	// MaxStreams is how many streams of events or signals, and requests that wait for a
-	// log, may be open at once; 0 means 1024.
+	// log, may be open at once; 0 means 1024. Those of signals together may name 16,384
+	// queues.
 	MaxStreams int
 	// Timeout is how long a client may take to send a call, and to read an answer or a
 	// part of a stream; 0 means 30 s.

@@ -60,9 +60,10 @@ func (t *electionTimer) answered(nodes int) {
 // led records that a node leads: the next sign is the first one that it has gone.
 func (t *electionTimer) led() { t.pause = 0 }
 
-// await returns when the lease of the leader may have ended, whose rest is left, or there are signs
-// that the leader has gone, or ctx ends. After such signs it returns at growing intervals: the leader
-// gives its lease up a moment after it has stopped answering, and that of a killed one has to end.
+// await returns when the lease of the leader may have ended, or there are signs that the leader has
+// gone, or ctx ends; left is the rest of the lease. After such signs it returns at growing intervals:
+// the leader gives its lease up a moment after it has stopped answering, and that of a killed one has
+// to end.
 func (t *electionTimer) await(ctx context.Context, left time.Duration) {
 	const margin = 10 * time.Millisecond // the next attempt is a moment after the end
 	wait := left + margin + t.later()

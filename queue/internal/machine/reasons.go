@@ -54,7 +54,7 @@ func (x *reasons) of(id queue.ID, at int64) ([]queue.Reason, error) {
 }
 
 // pauseOf returns the step that paused a task, which edits may follow. It returns the last step if
-// there were so many edits that the pause is not kept.
+// edits have displaced that of the pause: a task keeps queue.MaxSteps.
 func pauseOf(steps []queue.Step) queue.Step {
 	for _, s := range slices.Backward(steps) {
 		if s.On == queue.OnPause {
