@@ -100,13 +100,39 @@ func (r *Region) SlowDoorbells() *atomic.Int32 {
 	return &up
 }
 
-// LockWhileClosing tries to lock a mutex while Close begins: it has marked the region as closed after
-// the call has checked that, and has released nothing yet.
-func (r *Region) LockWhileClosing(i int) error {
-	r.closed.Store(true)
-	defer r.closed.Store(false)
-	_, err := r.mutexes[i].slots.acquire(stint.Normal)
-	return err
+// LockWhileClosing tries to lock a mutex while Close begins: another goroutine marks the region as
+// closed, and releases nothing. Both goroutines start together and first read a word, this one 100
+// times and the other n times. If the call takes the lock, abandoned is what it reports.
+func (r *Region) LockWhileClosing(i, n int) (abandoned bool, err error) {
+	var ready, began atomic.Bool
+	var marked sync.WaitGroup
+	marked.Go(func() {
+		ready.Store(true)
+		for !began.Load() {
+			runtime.Gosched()
+		}
+		for range n {
+			began.Load()
+		}
+		r.closed.Store(true)
+	})
+	for !ready.Load() {
+		runtime.Gosched()
+	}
+	s := r.mutexes[i].slots
+	began.Store(true)
+	for range 100 {
+		began.Load()
+	}
+	grant, err := s.TryAcquire(stint.Normal)
+	marked.Wait()
+	r.closed.Store(false)
+	if err != nil {
+		return false, err
+	}
+	abandoned = s.abandoned
+	s.Release(grant)
+	return abandoned, nil
 }
 
 // SignAs changes the PID under which this process is listed.

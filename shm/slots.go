@@ -82,11 +82,6 @@ func (s *Slots) TryAcquire(tier stint.Priority) (stint.Grant, error) {
 	if s.region.closed.Load() {
 		return 0, ErrClosed
 	}
-	return s.acquire(tier)
-}
-
-// acquire is TryAcquire of a region that was open before the call.
-func (s *Slots) acquire(tier stint.Priority) (stint.Grant, error) {
 	var got pool.Slot
 	var ok bool
 	if s.want.Count == 0 { // then no slot is kept
