@@ -184,14 +184,11 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent *Hold, err e
 	}
 	x := &e.plain
 	caller := innermost(ctx)
-	if h := callerOn(e, caller); h != nil {
-		x, parent, err = e.takeNested(ctx, a, h, caller)
-	} else if !a.plain() || !e.gate.take(int(a.Tier)) {
-		x = e.entries.waiter(a)
-		if err = x.take(ctx); err == nil && !e.needsEntry(a) {
-			x.recycle()
-			x = &e.plain
-		}
+	switch {
+	case caller != nil:
+		x, parent, err = e.takeWithin(ctx, a, caller)
+	case !a.plain() || !e.gate.take(int(a.Tier)):
+		x, err = e.takeSlow(ctx, a)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -204,6 +201,32 @@ func (e *Engine) Enter(ctx context.Context, a Ask) (t *Task, parent *Hold, err e
 		e.shared.bind(x, t)
 	}
 	return t, parent, nil
+}
+
+// takeWithin is the part of Enter for a call within a function that runs on slots, of e or of
+// another engine.
+func (e *Engine) takeWithin(ctx context.Context, a Ask, caller holder) (x *entry, parent *Hold, err error) {
+	if h := callerOn(e, caller); h != nil {
+		return e.takeNested(ctx, a, h, caller)
+	}
+	if a.plain() && e.gate.take(int(a.Tier)) {
+		return &e.plain, nil, nil
+	}
+	x, err = e.takeSlow(ctx, a)
+	return x, nil, err
+}
+
+// takeSlow is the part of Enter for a call that the gate does not admit without the lock.
+func (e *Engine) takeSlow(ctx context.Context, a Ask) (*entry, error) {
+	x := e.entries.waiter(a)
+	if err := x.take(ctx); err != nil {
+		return nil, err
+	}
+	if e.needsEntry(a) {
+		return x, nil
+	}
+	x.recycle()
+	return &e.plain, nil
 }
 
 // Exit releases the slots: to parent if its slots were suspended, else to what is next.
@@ -230,7 +253,8 @@ func (t *Task) Exit(parent *Hold) {
 
 // leave releases the slot of a task that ran in its caller's goroutine.
 func (t *Task) leave() {
-	e, x := t.engine(), t.x
+	x := t.x
+	e := x.e // not t.engine: no future is set late for such a task
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
 		if e.gate.release() || e.deferRelease() {
 			t.stop()
