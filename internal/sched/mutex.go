@@ -15,7 +15,7 @@ type spinMutex struct {
 // Iterations of an empty loop between tries, about a third of a nanosecond each. With shared
 // slots other processes need the processors, so there are fewer.
 const (
-	spinAlone  = 8192
+	spinAlone  = 16384
 	spinShared = 512
 )
 
