@@ -21,8 +21,8 @@ var (
 )
 
 // yields is how often a waiting party lets other goroutines run before it sleeps. Parties
-// tend to arrive together, and one turn of the run queue costs a third of a sleep and a
-// wake-up. A second turn helps if not all parties were runnable; more turns only take
+// tend to arrive together, and yielding once costs a third of what a sleep and a wake-up
+// cost. A second turn helps if not all parties were runnable; more turns only take
 // time from others.
 const yields = 2
 
@@ -58,24 +58,24 @@ type generation struct {
 }
 
 // passed returns the number of cycles passed.
-func (e *generation) passed() uint64 { return e.state.Load() / 2 }
+func (g *generation) passed() uint64 { return g.state.Load() / 2 }
 
 // broken returns the error of the broken cycle, or nil.
-func (e *generation) broken() error {
-	if e.state.Load()%2 == 0 {
+func (g *generation) broken() error {
+	if g.state.Load()%2 == 0 {
 		return nil
 	}
-	return e.err
+	return g.err
 }
 
 // ended reports whether a cycle has ended, given the number of passed cycles before it,
 // and its result.
-func (e *generation) ended(before uint64) (bool, error) {
-	switch state := e.state.Load(); {
+func (g *generation) ended(before uint64) (bool, error) {
+	switch state := g.state.Load(); {
 	case state/2 > before:
 		return true, nil
 	case state%2 == 1:
-		return true, e.err
+		return true, g.err
 	}
 	return false, nil
 }
@@ -110,19 +110,20 @@ func (b *Barrier) lock() {
 // [ErrBroken]. With an error the place is 0.
 //
 // When more goroutines call Wait than there are parties, the excess calls belong to
-// the next cycle; they wait for the action before they arrive.
+// the next cycle; they wait for the action before they arrive. If the context of such a
+// call ends while it waits, the cycle whose action runs is broken, too.
 func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 	if err := b.enter(ctx); err != nil {
 		return 0, err
 	}
-	e, before := b.generation, b.generation.passed()
+	g, before := b.generation, b.generation.passed()
 	place = b.arrived
 	b.arrived++
 	if b.arrived == b.parties {
-		err = b.pass(e)
+		err = b.pass(g)
 	} else {
 		b.mu.Unlock()
-		err = b.await(ctx, e, before)
+		err = b.await(ctx, g, before)
 	}
 	if err != nil {
 		return 0, err
@@ -175,15 +176,15 @@ func (b *Barrier) enter(ctx context.Context) error {
 }
 
 // await waits for the end of the cycle, or breaks the barrier when ctx ends.
-func (b *Barrier) await(ctx context.Context, e *generation, before uint64) error {
+func (b *Barrier) await(ctx context.Context, g *generation, before uint64) error {
 	for range yields {
 		runtime.Gosched()
-		if over, err := e.ended(before); over {
+		if over, err := g.ended(before); over {
 			return err
 		}
 	}
 	b.mu.Lock()
-	if over, err := e.ended(before); over {
+	if over, err := g.ended(before); over {
 		b.mu.Unlock()
 		return err
 	}
@@ -201,32 +202,32 @@ func (b *Barrier) await(ctx context.Context, e *generation, before uint64) error
 		return context.Cause(ctx)
 	}
 	b.mu.Unlock()
-	_, err := e.ended(before)
+	_, err := g.ended(before)
 	return err
 }
 
 // pass ends the cycle as its last party. It is called with mu, and releases it.
-func (b *Barrier) pass(e *generation) error {
+func (b *Barrier) pass(g *generation) error {
 	waiting := b.asleep.len
 	if b.asleep.dropEnded(); b.asleep.len < waiting {
-		b.endAndUnlock(e, errLeft)
-		return e.err
+		b.endAndUnlock(g, errLeft)
+		return g.err
 	}
 	if b.action != nil {
-		b.act(e)
+		b.act(g)
 	}
-	if err := e.broken(); err != nil { // while the action ran
+	if err := g.broken(); err != nil { // while the action ran
 		b.mu.Unlock()
 		return err
 	}
-	b.endAndUnlock(e, nil)
+	b.endAndUnlock(g, nil)
 	return nil
 }
 
 // act runs the action of the cycle. It is called with mu, releases it meanwhile,
 // and returns with it held. If the action does not return, neither does act, and
 // the cycle is broken.
-func (b *Barrier) act(e *generation) {
+func (b *Barrier) act(g *generation) {
 	b.acting = true
 	b.mu.Unlock()
 	returned := false
@@ -235,30 +236,29 @@ func (b *Barrier) act(e *generation) {
 		b.acting = false
 		b.early.grant(b.early.len).wake()
 		if !returned {
-			b.endAndUnlock(e, errAction)
+			b.endAndUnlock(g, errAction)
 		}
 	}()
 	b.action()
 	returned = true
 }
 
-// breakAndUnlock ends the cycle of the present generation, and the generation with it, unless
-// it is broken already.
+// breakAndUnlock breaks the present generation, unless it is broken already.
 func (b *Barrier) breakAndUnlock(cause error) {
 	b.endAndUnlock(b.generation, cause)
 }
 
-// endAndUnlock ends the cycle of e: it has passed, or is broken if there is a cause. It
+// endAndUnlock ends the cycle of g: it has passed, or is broken if there is a cause. It
 // releases mu and wakes all waiters: early calls look again.
-func (b *Barrier) endAndUnlock(e *generation, cause error) {
+func (b *Barrier) endAndUnlock(g *generation, cause error) {
 	switch {
 	case cause == nil:
-		e.state.Add(2)
-	case e.broken() == nil:
+		g.state.Add(2)
+	case g.broken() == nil:
 		// The cause is there as text only: to the others, the end of one party's
 		// context must not look like the end of their own.
-		e.err = fmt.Errorf("%w: %v", ErrBroken, cause) //nolint:errorlint // see above
-		e.state.Add(1)
+		g.err = fmt.Errorf("%w: %v", ErrBroken, cause) //nolint:errorlint // see above
+		g.state.Add(1)
 	}
 	b.arrived = 0
 	asleep, early := b.asleep.grant(b.asleep.len), b.early.grant(b.early.len)

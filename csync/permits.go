@@ -9,9 +9,9 @@ import (
 // waitingBit of a lock's state word says that a call waits.
 const waitingBit = 1 << 63
 
-// permits hands out up to a total of permits in the order of asking. It is all
-// of [Semaphore], and of [Mutex] with a total of 1; the total is the caller's,
-// so that the zero value works for both. The zero value has all permits free.
+// permits grants up to a total of permits in FIFO order. [Semaphore] consists of it, and
+// so does [Mutex], with a total of 1. The caller passes the total to each call, so that
+// the zero value, which has all permits free, works for both.
 //
 // The state word holds the number of permits taken, and waitingBit. While the
 // bit is clear, taking and returning are one compare-and-swap each. While it is

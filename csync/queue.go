@@ -18,15 +18,16 @@ type waiter[V any] struct {
 	queued     bool            // still in the queue: neither granted nor gone
 	dropped    bool            // taken out because its context had ended: it is not granted
 
-	// ready carries the news of the grant. It has room for one, so that the
-	// granter never blocks, and it is a channel because nothing else can be
+	// ready receives a value when the call is granted. It has room for one, so that
+	// the granter never blocks, and it is a channel because nothing else can be
 	// waited for together with a context.
 	ready chan struct{}
 }
 
-// queue is the first-in first-out queue of a lock's waiters: a doubly linked
-// list through the waiters themselves, so that a call that is cancelled leaves
-// in O(1). The lock's own mutex guards it. The zero value is an empty queue.
+// queue is the first-in first-out queue of the waiters of a lock, a barrier or a
+// channel: a doubly linked list through the waiters themselves, so that a call that is
+// cancelled leaves in O(1). The owner's mutex guards it. The zero value is an empty
+// queue.
 //
 // Used waiters are kept per queue and not in a sync.Pool: a pool is shared by
 // the whole process, and a channel that was made in a synctest bubble ends the
@@ -104,6 +105,7 @@ func (q *queue[V]) dropEnded() {
 	}
 }
 
+// drop removes w and marks it as dropped: its call returns the cause of its context.
 func (q *queue[V]) drop(w *waiter[V]) {
 	q.remove(w)
 	w.dropped = true
@@ -157,8 +159,8 @@ func (q *queue[V]) wait(ctx context.Context, mu *sync.Mutex, w *waiter[V]) bool 
 	if w.dropped {
 		return false
 	}
-	// The grant came first. Its news may still be on the way, from a granter
-	// that needs no mutex to send it, and must not be left for w's next use.
+	// The grant came first. The value may not have been sent yet, by a granter that
+	// needs no mutex for that, and must not be left for the next use of w.
 	<-w.ready
 	return true
 }

@@ -145,7 +145,8 @@ func (rw *RWMutex) wait(ctx context.Context, q *queue[struct{}]) error {
 }
 
 // handOver takes holder, 1 for a reader or writerBit, out of the state and lets
-// the next waiters in. It reports false, and changes nothing, if rw is not held so.
+// the next waiters in. It reports false, and changes nothing, if rw is not held in that
+// way.
 func (rw *RWMutex) handOver(holder uint64) bool {
 	rw.mu.Lock()
 	state := rw.ownLocked()

@@ -98,7 +98,8 @@ type Failure struct {
 	Err error
 	// Delay is the time until the next attempt.
 	Delay time.Duration
-	// Final says that there is no next attempt.
+	// Final says that there is no next attempt. It is false also if the context ends later,
+	// during Delay.
 	Final bool
 }
 

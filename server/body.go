@@ -25,7 +25,7 @@ const (
 	smallPacked = 1 << 10
 )
 
-// body is the body of a call. Reading it fails at [Config.MaxBody].
+// body is the body of a call. Reading more than [Config.MaxBody] bytes of it fails.
 type body struct {
 	io.ReadCloser               // limited to Config.MaxBody
 	rest          io.ReadCloser // without the limit
@@ -160,7 +160,7 @@ func (b *bodies) unpack(from io.Reader, length int64, in any) error {
 	return wire.Unpack(body.Bytes(), in, b.maxItem)
 }
 
-// dropMost is how many bytes of a refused body are read and discarded.
+// dropMost is how many bytes of a refused body are read and discarded at most.
 const dropMost = 256 << 20
 
 // refuse answers a call whose body is refused, and then reads and discards the

@@ -15,7 +15,7 @@ import (
 
 // Limits of the cache; the oldest calls are dropped first.
 const (
-	cachedMost  = 4096 // calls of callers, and as many others
+	cachedMost  = 4096 // calls that have a caller, and as many that have none
 	cachedEach  = 32   // per caller, so that a caller that was cut off is not crowded out by others
 	keyBytesMax = 64
 )
@@ -58,12 +58,12 @@ type cachedCall struct {
 	element *list.Element // in done; nil without a caller
 }
 
-// do returns the answer to a call. The first call under a key runs first, which
+// do returns the answer to a call. The first call with a key calls execute, which
 // returns the answer, the caller ("" if the call has none: such calls do not displace those of
 // callers), and how to answer repetitions: nil if a repetition may execute the call.
 func (c *idempotencyCache) do(
 	ctx context.Context, now time.Time, ahead time.Duration, key string, sum fingerprint,
-	first func() (a answer, caller string, again replay),
+	execute func() (a answer, caller string, again replay),
 ) answer {
 	if len(key) > keyBytesMax {
 		return encoded(nil, fmt.Errorf("%w: the key of the call is longer than %d bytes", queue.ErrInvalid, keyBytesMax))
@@ -72,7 +72,7 @@ func (c *idempotencyCache) do(
 		known, isNew := c.find(key, sum)
 		switch {
 		case isNew:
-			return c.first(known, first)
+			return c.first(known, execute)
 		case known.sum != sum:
 			return problem(&wire.Problem{
 				Title: "the key belongs to another call", Status: http.StatusUnprocessableEntity, Code: "key_reused",

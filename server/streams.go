@@ -143,12 +143,12 @@ func (s *streams) pump(ctx context.Context, w http.ResponseWriter, woken <-chan 
 	}
 }
 
-// await waits for news or for alive. isNew reports which; goOn is false when the
+// await waits for woken or for alive. isNew reports which; goOn is false when the
 // client has left, the server is closed, or the Serve of the request ends.
-func (s *streams) await(ctx context.Context, news <-chan struct{}, alive <-chan time.Time) (isNew, goOn bool) {
+func (s *streams) await(ctx context.Context, woken <-chan struct{}, alive <-chan time.Time) (isNew, goOn bool) {
 	over, _ := ctx.Value(serving{}).(<-chan struct{}) // nil, which never receives, if no Serve called the handler
 	select {
-	case <-news:
+	case <-woken:
 		return true, true
 	case <-alive:
 		return false, true

@@ -226,13 +226,17 @@ func (a *attempt) resumed(ctx context.Context) (*plan, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if errors.Is(err, errRead) {
+		return nil, err // whether it is the same file is not known: the next attempt finds out
+	}
 	a.cfg.Logger.Warn("an upload starts over", slog.Any("task", a.job.ID), slog.Any("error", err))
 	a.abandon(ctx)
 	return a.fresh(ctx)
 }
 
-// compare returns an error if the file is not the one of a plan. It returns the plan, with the
-// present fingerprint of the file if the whole content is known to be the same.
+// compare returns an error that wraps ErrChanged if the file is not the one of a plan, and one that
+// wraps errRead if it cannot be read. It returns the plan, with the present fingerprint of the file
+// if the whole content is known to be the same.
 func (a *attempt) compare(ctx context.Context, p *plan) (*plan, error) {
 	switch {
 	case p.file == a.source.at:
@@ -241,10 +245,13 @@ func (a *attempt) compare(ctx context.Context, p *plan) (*plan, error) {
 		return nil, fmt.Errorf("%w: it had %d bytes, and now it has %d", ErrChanged, p.file.Size, a.source.at.Size)
 	case p.sha256 != "":
 		digest, err := a.source.digest(ctx)
-		if err == nil && digest != p.sha256 {
-			err = ErrChanged
+		switch {
+		case err != nil:
+			return nil, unread(err)
+		case digest != p.sha256:
+			return nil, ErrChanged
 		}
-		return p.of(a.source.at), err
+		return p.of(a.source.at), nil
 	}
 	for i := range p.layout.chunks() {
 		state, crc := p.chunks.state(i)
@@ -253,13 +260,22 @@ func (a *attempt) compare(ctx context.Context, p *plan) (*plan, error) {
 		}
 		now, err := a.source.sum(ctx, p.layout.offset(i), p.layout.offset(i+1), false)
 		if err != nil {
-			return nil, err
+			return nil, unread(err)
 		}
 		if now.crc != crc {
 			return nil, fmt.Errorf("%w: chunk %d, which the server has, differs", ErrChanged, i)
 		}
 	}
 	return p, nil
+}
+
+// unread returns the error of a comparison whose file could not be read with err. A file that became
+// shorter meanwhile has changed.
+func unread(err error) error {
+	if errors.Is(err, ErrChanged) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errRead, err)
 }
 
 // uploadPlan sends what the server does not have, and returns the URL of the file.
@@ -351,8 +367,8 @@ func (a *attempt) complete(ctx context.Context, p *plan) (at string, err error) 
 	return at, err
 }
 
-// lengthLater reports whether a file is created without its length. That of an empty file would complete it, and a
-// creation whose answer is lost would make two files.
+// lengthLater reports whether a file is created without its length. An empty file whose length is known is complete
+// when it is created, and a creation whose answer is lost would make two files.
 func (a *attempt) lengthLater(p *plan) bool {
 	return p.layout.size == 0 && a.can.Deferred && !a.can.Commit
 }
@@ -405,8 +421,8 @@ func sum128(format string, args ...any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// chunkSize returns the size of the chunks of a small file, in bytes. usual is that of an upload
-// that names none.
+// chunkSize returns the size of chunks in bytes, which newLayout enlarges for a large file. usual is
+// the size for an upload that sets none.
 func (a *attempt) chunkSize(usual int64) int64 {
 	size := a.job.Args.ChunkSize
 	if size <= 0 {

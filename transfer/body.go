@@ -42,7 +42,7 @@ func (p *part) Read(b []byte) (int, error) {
 	}
 	n, err := p.source.ReadAt(b[:min(int64(len(b)), p.end-p.offset)], p.offset)
 	if n > 0 {
-		err = nil // an end of the file is that of the next call
+		err = nil // the next call returns the error
 	}
 	if err == nil && p.offset+int64(n) == p.end && p.last != nil {
 		err = p.last()

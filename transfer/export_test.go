@@ -1,7 +1,12 @@
 package transfer
 
 import (
+	"context"
+	"log/slog"
 	"time"
+
+	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/transfer/internal/protocol"
 )
 
 // Lanes returns the ranges of bytes of the lanes of a file, and the size of its chunks.
@@ -20,6 +25,24 @@ func Reencode(encoded []byte) ([]byte, error) {
 		return nil, err
 	}
 	return p.encode(), nil
+}
+
+// ResumeUnreadable resumes an upload of a file that can be opened but not read, and returns the
+// error. The attempt has no server, so it panics if it tries to delete what was sent.
+func ResumeUnreadable(ctx context.Context, path string, checkpoint []byte) error {
+	file, err := openSource(path)
+	if err != nil {
+		return err
+	}
+	if err := file.file.Close(); err != nil {
+		return err
+	}
+	a := &attempt{
+		cfg: Config{Logger: slog.New(slog.DiscardHandler)}, can: protocol.Abilities{Abort: true}, source: file,
+		job: &queue.Job[Upload]{Attempt: &queue.Attempt{Task: queue.Task{Checkpoint: checkpoint}}},
+	}
+	_, err = a.resumed(ctx)
+	return err
 }
 
 // Drive applies a trigger to a chunk in a state, by the methods of the table of chunks. It

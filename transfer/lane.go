@@ -14,7 +14,7 @@ type lane struct {
 	first, last int      // its chunks, without last
 	start, end  int64    // its bytes in the file
 	known       bool     // offset is that of the server
-	ahead       *hashing // of the next chunk; nil if there is none
+	next        *hashing // of the next chunk; nil if there is none
 	refused     bool     // the last request had the last bytes, and the server said that they do not match a checksum
 
 	url     atomic.Pointer[url.URL] // of the upload; nil before it is created

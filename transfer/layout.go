@@ -4,11 +4,11 @@ import "fmt"
 
 // The bounds of a layout.
 const (
-	// DefaultChunkSize is the size of a chunk, in bytes, of uploads of files that name none:
+	// DefaultChunkSize is the size of a chunk, in bytes, of an upload whose ChunkSize is 0:
 	// 16 MiB. [Input], of which a chunk is in memory, has chunks of half that size.
 	DefaultChunkSize = 16 << 20
 	// MaxChunks is the largest number of chunks of a file. The chunks of a file that would
-	// have more are larger than its ChunkSize, by a whole number of times.
+	// have more are larger than its ChunkSize, by a whole factor.
 	MaxChunks = 10_000
 	// MaxChunkSize is the largest [Upload.ChunkSize]: 5 GiB, the largest part of S3. Chunks of
 	// files of more than MaxChunks times as much are larger.

@@ -18,8 +18,8 @@ import (
 // one file, so that concatenation copies nothing; others ignore it.
 const partOf = "part-of"
 
-// plan is how a file is being uploaded: what the next attempt must know. The fields do not
-// change, except for what is safe for concurrent use. An upload that starts over gets a new
+// plan is how a file is being uploaded: what the next attempt must know. Once it is
+// in use, only fields that are safe for concurrent use change. An upload that starts over gets a new
 // plan.
 type plan struct {
 	layout layout
@@ -30,7 +30,7 @@ type plan struct {
 	lanes  []*lane
 }
 
-// newPlan returns a plan of which the server has nothing.
+// newPlan returns a plan for a file of which the server has nothing.
 func newPlan(l layout, file fingerprint, sha256 string) *plan {
 	p := &plan{layout: l, file: file, group: newGroup(), sha256: sha256, chunks: newChunkTable(l.chunks())}
 	p.addLanes()

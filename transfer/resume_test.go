@@ -68,6 +68,27 @@ func TestE4_ResumeSkipsDoneChunks(t *testing.T) {
 	}
 }
 
+// A file that was touched is compared with what was sent. If it cannot be read, the attempt fails, and
+// what the server has is kept for the next one.
+func TestE4_FileThatCannotBeReadForComparison(t *testing.T) {
+	for _, verify := range []bool{false, true} {
+		r := newRig(t, transfer.Config{})
+		id, path := r.half(content(1, 20*chunkSize), transfer.Upload{Verify: verify})
+		task, err := r.queue.Get(t.Context(), id)
+		if err != nil || len(task.Checkpoint) == 0 {
+			t.Fatalf("the checkpoint has %d bytes, error %v", len(task.Checkpoint), err)
+		}
+		later := time.Now().Add(time.Hour)
+		if err := os.Chtimes(path, later, later); err != nil {
+			t.Fatal(err)
+		}
+		if err := transfer.ResumeUnreadable(t.Context(), path, task.Checkpoint); !errors.Is(err, os.ErrClosed) ||
+			errors.Is(err, transfer.ErrChanged) {
+			t.Errorf("verified: %t: the error is %v", verify, err)
+		}
+	}
+}
+
 // A file that was touched goes on if it has the same content, and starts over if a chunk that
 // the server has is another.
 func TestE4_FileThatChangedBetweenAttempts(t *testing.T) {

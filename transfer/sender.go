@@ -40,7 +40,8 @@ func (s sender) prepare(ctx context.Context) error {
 	return err
 }
 
-// create creates the upload. The offset is not known if an earlier process has sent a part of it.
+// create creates the upload. known stays false if an earlier process has sent a part of
+// it; then locate asks for the offset.
 func (s sender) create(ctx context.Context) error {
 	return s.attempt.repeated(ctx, func() error {
 		at, held, err := s.attempt.server.Begin(ctx, s.attempt.file(s.plan), s.described())
@@ -119,7 +120,7 @@ func (s sender) settle(ctx context.Context, i int, offset int64, theirs *uint32)
 // send sends the rest of the lane. Requests that fail are made again, from the offset that the
 // server says, until too many in a row fail without one byte more.
 func (s sender) send(ctx context.Context) error {
-	defer func() { s.ahead.wait() }() // it reads the file
+	defer func() { s.next.wait() }() // it reads the file
 	b := backoff{policy: s.attempt.cfg.Retry}
 	furthest := s.offset.Load()
 	for !s.known || s.offset.Load() < s.end {
@@ -156,18 +157,18 @@ func (s sender) sendChunk(ctx context.Context) error {
 	piece := &protocol.Piece{Chunk: i, Offset: offset - s.start, Size: to - offset, Whole: -1}
 	var sent sums
 	if s.attempt.can.Sums {
-		if s.ahead == nil || s.ahead.from != offset {
-			s.ahead.wait()
-			s.ahead = s.attempt.source.hash(ctx, offset, to, s.attempt.can.SHA256)
+		if s.next == nil || s.next.from != offset {
+			s.next.wait()
+			s.next = s.attempt.source.hash(ctx, offset, to, s.attempt.can.SHA256)
 		}
-		s.ahead.wait()
-		if s.ahead.err != nil {
-			return fmt.Errorf("%w: %w", errRead, s.ahead.err)
+		s.next.wait()
+		if s.next.err != nil {
+			return fmt.Errorf("%w: %w", errRead, s.next.err)
 		}
-		sent = s.ahead.sums
+		sent = s.next.sums
 		piece.Sums, piece.CRC32C, piece.SHA256 = true, sent.crc, sent.sha256
 		if i+1 < s.last { // while this one is sent
-			s.ahead = s.attempt.source.hash(ctx, to, s.plan.layout.offset(i+2), s.attempt.can.SHA256)
+			s.next = s.attempt.source.hash(ctx, to, s.plan.layout.offset(i+2), s.attempt.can.SHA256)
 		}
 	}
 	before, err := s.attempt.source.sum(ctx, from, offset, false) // the server had it already

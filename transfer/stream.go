@@ -18,7 +18,7 @@ func errInput(err error) error {
 	return retry.Permanent(fmt.Errorf("upload of the input, which can be read once: %w", err))
 }
 
-// stream uploads Config.Input, whose length is known at its end. One chunk of it is in memory,
+// stream uploads Config.Input, whose length is known only at its end. One chunk of it is in memory,
 // so that a request that fails can be repeated. There is no second attempt.
 func (a *attempt) stream(ctx context.Context, h *handler) error {
 	h.mu.Lock()

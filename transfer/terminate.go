@@ -63,8 +63,8 @@ func abort(ctx context.Context, server protocol.Server, p *plan) error {
 	return errors.Join(errs...)
 }
 
-// abandon deletes the uploads of the attempt's plan at the server, as well as that is
-// possible: servers also delete uploads that expire. It does not depend on the end of ctx.
+// abandon deletes the uploads of the attempt's plan at the server, if it can. An error is
+// only logged: servers also delete uploads that expire. It does not depend on the end of ctx.
 func (a *attempt) abandon(ctx context.Context) {
 	p := a.plan.Load()
 	if p == nil || !a.can.Abort {

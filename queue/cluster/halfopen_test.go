@@ -54,7 +54,7 @@ func TestC11_DeadConnections(t *testing.T) {
 	}
 	ready, stop := follower.Listen("default")
 	defer stop()
-	<-ready // at the begin
+	<-ready // at the beginning
 	between.Deaden()
 	began := time.Now()
 	var calls sync.WaitGroup

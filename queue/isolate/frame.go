@@ -43,6 +43,7 @@ type returned struct {
 	Failed    bool           `json:"failed,omitempty"`
 	Error     string         `json:"error,omitempty"`
 	Permanent bool           `json:"permanent,omitempty"`
+	Shortage  bool           `json:"shortage,omitempty"`
 	After     *time.Duration `json:"after_ns,omitempty"`
 	Snooze    *time.Duration `json:"snooze_ns,omitempty"`
 }

@@ -29,10 +29,11 @@ type Handler[T any] struct {
 }
 
 // NewHandler returns a handler of a kind that calls fn. A program has at most one Handler
-// of a kind; [Main] panics otherwise. The error of fn counts as [queue.Handler] says, including [retry.Permanent],
-// [retry.After] and [queue.Snooze]; other types of errors arrive as their text. fn gets
-// the same job and context as in this process, except that the context has neither values
-// nor a deadline, and that its cause is context.Canceled if package queue has no error for it.
+// of a kind; [Main] panics otherwise. The error of fn counts as [queue.Handler] says,
+// including [retry.Permanent], [retry.After], [queue.Snooze] and [queue.Shortage]; other
+// types of errors arrive as their text. fn gets the same job and context as in this
+// process, except that the context has neither values nor a deadline, and that its cause
+// is context.Canceled if package queue has no error for it.
 // In the process of the handler, the memory limit of the Go runtime is 9/10 of cfg.Memory.
 //
 // NewHandler panics if cfg is not valid or fn is nil.

@@ -58,6 +58,9 @@ func TestC9_HandlerReturns(t *testing.T) {
 			d, ok := queue.SnoozeDelay(err)
 			return ok && d == time.Minute
 		},
+		"shortage": func(err error) bool {
+			return queue.IsShortage(err) && err.Error() == "the disk is full"
+		},
 	} {
 		if err := do(t.Context(), plain, what, ""); !check(err) {
 			t.Errorf("%s: %v", what, err)

@@ -13,7 +13,9 @@ func newReturned(err error) *returned {
 	if err == nil {
 		return &returned{}
 	}
-	r := &returned{Failed: true, Error: err.Error(), Permanent: retry.IsPermanent(err)}
+	r := &returned{
+		Failed: true, Error: err.Error(), Permanent: retry.IsPermanent(err), Shortage: queue.IsShortage(err),
+	}
 	if delay, ok := queue.SnoozeDelay(err); ok {
 		r.Snooze = &delay
 	}
@@ -37,6 +39,9 @@ func (r *returned) err() error {
 	}
 	if r.Permanent {
 		err = retry.Permanent(err)
+	}
+	if r.Shortage {
+		err = queue.Shortage(err)
 	}
 	return err
 }

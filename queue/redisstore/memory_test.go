@@ -13,10 +13,10 @@ import (
 // memoryMax is the memory of the server for a pending task with a payload of 100 bytes.
 const memoryMax = 450
 
-// TestC11_ReadAhead: tasks that start out of a backlog which is not in the leader's memory are
+// TestC11_Prefetch: tasks that start out of a backlog which is not in the leader's memory are
 // read by their keys, many in one call. A scan of the hash, which takes longer the larger the
 // backlog is, would be made for every hundred of them.
-func TestC11_ReadAhead(t *testing.T) {
+func TestC11_Prefetch(t *testing.T) {
 	const tasks, size = 20_000, 1000
 	server := newServer(t, "--appendonly", "no")
 	s := open(t, server.url(), redisstore.Config{})

@@ -2,16 +2,14 @@ package journal
 
 import "slices"
 
-// Stored is the rows of a journal without the changes that are in memory. It omits those
-// that have not been applied. It is safe for concurrent use.
+// Stored is the rows of a journal as they are stored: changes that have not been applied are
+// not visible. It is safe for concurrent use.
 type Stored struct{ rows Rows }
 
 // Get returns the value of a key, nil if there is none.
 func (s Stored) Get(key string) ([]byte, error) { return s.rows.Get(key) }
 
-// Read returns the values of the first of keys, at least one, nil for those without. There
-// is at least one key; they ascend and have one first letter. It ends with the value with
-// which the sizes are most bytes or more.
+// Read returns the values of the first of keys, as [KeyReader] does, and of at least one.
 func (s Stored) Read(keys []string, most int) ([][]byte, error) {
 	rows, ok := s.rows.(KeyReader)
 	if !ok {

@@ -32,7 +32,7 @@
 //   - calls_read.go: Find, Explain, Stats, Watch
 //   - validate.go: checks of submitted tasks, of edits and of the names in them
 //   - parts.go: the parts, and which part uses which
-//   - steps.go: the lock, the begin and the end of a step, and the goroutines drain and correctRest
+//   - steps.go: the lock, the beginning and the end of a step, and the goroutines drain and correctRest
 //   - clock.go: the time of the present step
 //   - corrector.go: moves the clock; the first call moves later times in rows back to it, and dates or extends leases
 //   - loader.go: reads the rows of tasks in Open, and continues or ends the leases of the previous machine

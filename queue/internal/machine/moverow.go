@@ -12,10 +12,10 @@ import (
 // MoveKey is the key of the row of a move.
 const MoveKey = rowMove
 
-// MoveRow is the row of a move of all rows to another store. The store that they come from
-// has it since all of them are durable in the other one, and for ever. The store that they
-// go to has it from the begin of the move until the other one has its own. A store that has
-// the row is not opened, so that at each time at most one of the two is.
+// MoveRow is the row of a move of all rows to another store. The source has it, for ever, from
+// the moment at which all rows are durable in the destination. The destination has it from the
+// beginning of the move until the source has its own. A store with the row is not opened, so at
+// most one of the two is open at any time.
 type MoveRow struct {
 	ID   string // random
 	From string // names of the stores, for people
@@ -55,7 +55,7 @@ func (m *MoveRow) Changes() []Change {
 	}
 	value, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // texts and booleans
+		panic(err) // strings, numbers and a bool
 	}
 	return []Change{{Key: rowMove, Value: value}}
 }
@@ -66,11 +66,11 @@ func (m *MoveRow) refusal() error {
 		return fmt.Errorf("its tasks have been moved to %s: open that store", m.To)
 	}
 	return fmt.Errorf("the move of the tasks of %s to this store is not complete: repeat it; until it is complete, the "+
-		"tasks are in either store, and neither may be opened", m.From)
+		"tasks may be in one store or the other, so neither can be opened", m.From)
 }
 
-// Base returns the number that is added to the epochs of rows: that of all epochs of the
-// stores that the rows have been moved from.
+// Base returns the number that is added to the epochs of rows: the largest epoch that they had in
+// the stores that they have been moved from, or 0.
 func Base(rows Rows) (uint32, error) {
 	value, err := rows.Get(rowBase)
 	if err != nil || value == nil {
@@ -93,7 +93,7 @@ func OfMove(key string) bool { return key == rowMove || key == rowMoveID || key 
 // OfTransaction reports whether a transaction has written the row of a key: a submission or an outcome.
 func OfTransaction(key string) bool { return key[:1] == rowSubmission || key[:1] == rowOutcome }
 
-// HasTransactions reports whether there are rows of which [OfTransaction] reports true.
+// HasTransactions reports whether there are rows for which [OfTransaction] reports true.
 func HasTransactions(rows Rows) (has bool, err error) {
 	for _, letter := range []string{rowSubmission, rowOutcome} {
 		err = errors.Join(err, rows.Scan(letter, string(letter[0]+1), false, func(string, []byte) bool {
@@ -107,7 +107,7 @@ func HasTransactions(rows Rows) (has bool, err error) {
 // OfTask reports whether a key is that of a task.
 func OfTask(key string) bool { return key[:1] == rowTask }
 
-// epochOf returns the epoch of a machine on rows of which a store says that it is epoch. It
+// epochOf returns the epoch of a machine: the base of the rows plus epoch, the count of the store. It
 // is larger than the epochs of all stores that the rows have been in.
 func epochOf(rows Rows, epoch uint32) (uint32, error) {
 	move, err := ReadMove(rows)
@@ -127,7 +127,7 @@ func epochOf(rows Rows, epoch uint32) (uint32, error) {
 // CheckEpoch returns an error if an epoch is larger than all that tokens have room for.
 func CheckEpoch(epoch uint32) error {
 	if epoch>>epochBits != 0 {
-		return fmt.Errorf("it has been opened %d times, and more are not possible", epoch-1)
+		return fmt.Errorf("its rows have been opened %d times, and more are not possible", epoch-1)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func numbered(ids *queue.IDs, n int, s queue.Spec) []queue.NewTask {
 const keepAll = 1 << 20
 
 // The rows of a long backlog are read in few scans, and each task gets its own row.
-func TestC10_RowsAreReadAhead(t *testing.T) {
+func TestC10_RowsArePrefetched(t *testing.T) {
 	const n = 2000
 	r, ids := newRows(), queue.IDs{}
 	submit(t, open(t, r), numbered(&ids, n, queue.Spec{})...)
@@ -80,7 +80,7 @@ func TestC10_RowsAreReadAhead(t *testing.T) {
 	}
 }
 
-// Rows that are read ahead but not needed soon are rare: here the keys take turns, so
+// Rows that are prefetched but not needed soon are rare: here the keys take turns, so
 // that consecutive tasks are far apart.
 func TestC10_RowsFarApartAreReadAlone(t *testing.T) {
 	const n, keys = 2000, 40
@@ -102,7 +102,7 @@ func TestC10_RowsFarApartAreReadAlone(t *testing.T) {
 
 // A turn of a lower tier does not discard the rows of other tiers, and rows of tiers that
 // have to wait are not read.
-func TestC10_TiersAreReadAheadApart(t *testing.T) {
+func TestC10_TiersArePrefetchedApart(t *testing.T) {
 	const blocks, each = 40, 10
 	r, ids := newRows(), queue.IDs{}
 	m := open(t, r)
@@ -124,8 +124,8 @@ func TestC10_TiersAreReadAheadApart(t *testing.T) {
 	}
 }
 
-// Rows of other queues, between the tasks of one queue, are not read ahead with them.
-func TestC10_QueuesAreReadAheadApart(t *testing.T) {
+// Rows of other queues, between the tasks of one queue, are not prefetched with them.
+func TestC10_QueuesArePrefetchedApart(t *testing.T) {
 	const n, others = 1000, 3
 	r, ids := newRows(), queue.IDs{}
 	m := open(t, r)
@@ -163,8 +163,8 @@ func TestC10_NewTasksOfALongBacklogAreNotKept(t *testing.T) {
 }
 
 // A row with a change that is not written yet is not replaced by an older row that is
-// read ahead.
-func TestC10_RowsThatAreBeingWrittenAreNotReadAhead(t *testing.T) {
+// prefetched.
+func TestC10_RowsThatAreBeingWrittenAreNotPrefetched(t *testing.T) {
 	const n = 8
 	r, ids := newRows(), queue.IDs{}
 	tasks := numbered(&ids, n, queue.Spec{})
@@ -206,8 +206,8 @@ func TestC10_RowsThatAreBeingWrittenAreNotReadAhead(t *testing.T) {
 	}
 }
 
-// A machine that reads ahead returns the same results as one that does not.
-func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
+// A machine that prefetches rows returns the same results as one that does not.
+func TestRandom_PrefetchChangesNothing(t *testing.T) {
 	rnd := seeded.Rand(t)
 	plain, _ := openCounted(t, newRows(), 0)
 	var (
@@ -264,6 +264,6 @@ func TestRandom_ReadingAheadChangesNothing(t *testing.T) {
 	}
 	t.Logf("%d tasks, %d reads, %d scans", len(all), counted.gets, counted.scans)
 	if counted.scans == 0 {
-		t.Error("nothing was read ahead")
+		t.Error("nothing was prefetched")
 	}
 }

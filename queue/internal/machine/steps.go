@@ -11,7 +11,7 @@ import (
 	"github.com/stintgo/stint/queue/internal/journal"
 )
 
-// steps is the lock of the machine, and the begin and the end of each call: one step
+// steps is the lock of the machine, and the beginning and the end of each call: one step
 // under the lock, which decides, changes the memory, and writes rows to the journal;
 // then, without the lock, a wait until the rows are durable. A step does a bounded
 // amount of work. The goroutine drain completes the scans that steps have left, in its

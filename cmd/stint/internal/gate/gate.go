@@ -18,7 +18,7 @@ const pollEvery = 250 * time.Millisecond
 // called by one goroutine at a time.
 type Check func() (open bool, err error)
 
-// Gates are passed by one job at a time, the higher tiers first, so that the checks see the
+// Gates lets one job at a time through, the higher tiers first, so that the checks see the
 // effect of the job before. A nil Gates is always open.
 type Gates struct {
 	turns  stint.Scheduler // one slot, for the job that passes

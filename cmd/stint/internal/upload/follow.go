@@ -25,7 +25,7 @@ type follower struct {
 	mine   map[queue.ID]*queue.NewTask
 	failed map[queue.ID]*int // that have ended without success, with their count in sum; they may be retried
 	sum    Sum
-	paused bool // all that are left were paused, and a note has said so
+	paused bool // all unfinished uploads are paused, and the note about it was shown
 }
 
 // every is the interval between two polls. With very many uploads a poll takes longer, and
@@ -266,7 +266,7 @@ const terminateMax = 10 * time.Second
 // idsAtOnce is the number of IDs that one call asks for.
 const idsAtOnce = 500
 
-// each calls fn for the tasks with some IDs.
+// each calls fn for each task in ids. It returns an error if one of them does not exist.
 func (f *follower) each(
 	ctx context.Context, server *remote.Server, ids []queue.ID, fn func(*queue.Task) error,
 ) error {

@@ -46,7 +46,7 @@ type Config struct {
 	// Own says that only this process can work on the uploads, because they need its standard
 	// input or the AWS keys in its environment.
 	Own bool
-	// Again says that files are sent again that have been sent.
+	// Again makes files that have been sent before be sent again.
 	Again bool
 	Show  Show
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stintgo/stint/queue/filestore"
 )
 
-// TestC10_RowsReadAheadAreTheirTasks: of a backlog that was there before, which is read
+// TestC10_PrefetchedRowsAreTheirTasks: of a backlog that was there before, which is read
 // in goes, each task gets its own row.
-func TestC10_RowsReadAheadAreTheirTasks(t *testing.T) {
+func TestC10_PrefetchedRowsAreTheirTasks(t *testing.T) {
 	const n = queue.MaxSubmit
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	disk := newCrashable(vfs.NewCrashableMem())
