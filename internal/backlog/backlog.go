@@ -114,11 +114,11 @@ const Tiers = 7
 // Backlog is the set of waiting entries and the policy over them. The zero
 // value is not usable; see [New]. It is not safe for concurrent use.
 type Backlog[T any] struct {
-	order  order[T]
-	keys   Keys[T]
-	bounds Bounds
+	bounds Bounds // what is small and read at each turn comes first, here and in order
 	guard  guard
 	ticket uint64 // the last one given
+	keys   Keys[T]
+	order  order[T]
 }
 
 // New returns an empty backlog.
@@ -171,9 +171,6 @@ func (b *Backlog[T]) push(e *Entry[T], key string, tier, class, weight int, tick
 		panic("backlog: entry is queued already")
 	}
 	c, t := b.order.class(class), &b.order.tiers[tier]
-	if t.virtual >= rebaseAt {
-		b.rebase(tier)
-	}
 	f := &t.plain
 	if key != "" {
 		f = b.keys.flow(key, tier, c)
@@ -193,13 +190,16 @@ func (b *Backlog[T]) push(e *Entry[T], key string, tier, class, weight int, tick
 	f.queued++
 	t.queued++
 	b.order.queued++
-	if b.keys.count(f.key, 1) {
-		return
-	}
-	if q.n == 1 {
+	aside := b.keys.count(f.key, 1)
+	switch {
+	case aside:
+	case q.n == 1:
 		b.order.enter(q)
-	} else if e == q.first() {
+	case e == q.first():
 		b.order.settle(q)
+	}
+	if t.virtual >= rebaseAt {
+		b.rebase(tier)
 	}
 }
 

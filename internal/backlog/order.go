@@ -6,12 +6,12 @@ import "slices"
 // flows of each tier, and the queues of each class that have entries which may start. It
 // knows neither limits nor whose turn it is.
 type order[T any] struct {
-	tiers    [Tiers]tier[T]
-	eligible uint8    // bit per tier that has an entry which is not set aside
-	class0   class[T] // the first of classes
-	classes  []*class[T]
-	all      []int // the numbers of all classes, ascending
+	eligible uint8 // bit per tier that has an entry which is not set aside
 	queued   int   // entries, of which a run is one
+	all      []int // the numbers of all classes, ascending
+	classes  []*class[T]
+	class0   class[T] // the first of classes
+	tiers    [Tiers]tier[T]
 }
 
 func (o *order[T]) init() {
