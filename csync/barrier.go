@@ -111,7 +111,7 @@ func (b *Barrier) lock() {
 //
 // When more goroutines call Wait than there are parties, the excess calls belong to
 // the next cycle; they wait for the action before they arrive. If the context of such a
-// call ends while it waits, the cycle whose action runs is broken, too.
+// call ends while it waits, it breaks the cycle whose action runs.
 func (b *Barrier) Wait(ctx context.Context) (place int, err error) {
 	if err := b.enter(ctx); err != nil {
 		return 0, err

@@ -240,7 +240,7 @@ func (d *dispatcher) take(r *runner) (a *Attempt) {
 }
 
 // probe claims a task without a slot if the last claim failed, and reports whether that
-// is so. A task that it claims waits for a slot as a task that was claimed before a slot was free does. The
+// is so. A task that it claims waits for a slot, like any prefetched task. The
 // caller is the runner that seeks.
 func (d *dispatcher) probe() bool {
 	if !d.failed {

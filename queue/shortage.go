@@ -55,6 +55,8 @@ type slowdown struct {
 	mu      sync.Mutex
 	pause   time.Duration // between two claims; 0 without a shortage
 	next    time.Time     // of the next claim
+	former  time.Duration // pause of the last slowdown, when it ended
+	recent  time.Time     // a slowdown that begins before then continues with that pause
 	changed chan struct{} // closed when the slowdown begins, continues or ends; nil without waiters
 }
 
@@ -64,6 +66,9 @@ func (s *slowdown) begin(now time.Time) {
 	defer s.mu.Unlock()
 	s.round.Add(1)
 	s.slow.Store(true)
+	if s.pause == 0 && now.Before(s.recent) {
+		s.pause = s.former
+	}
 	s.pause = max(s.pause, firstPause)
 	s.next = now.Add(s.pause)
 	s.notify()
@@ -77,6 +82,8 @@ func (s *slowdown) end(round uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.round.Load() == round && s.pause > 0 {
+		// The attempt may still return a shortage, as one whose handler called Started too early.
+		s.former, s.recent = s.pause, s.next.Add(longestPause)
 		s.pause, s.next = 0, time.Time{}
 		s.slow.Store(false)
 		s.notify()

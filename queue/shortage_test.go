@@ -63,6 +63,29 @@ func TestC2_ShortageIsNoFailure(t *testing.T) {
 	})
 }
 
+// Handlers that call Started and return a shortage nevertheless, as the function of an isolated
+// handler does whose process has started, end the slowdown, and the next one continues with its pause.
+func TestC2_ShortageAfterTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, queue.Config{})
+		var tries atomic.Int64
+		r.Handle("k", func(_ context.Context, a *queue.Attempt) error {
+			tries.Add(1)
+			a.Started()
+			return queue.Shortage(errShort)
+		})
+		for range 20 {
+			r.submit("k", queue.Options{})
+		}
+		r.start()
+		time.Sleep(10 * time.Minute)
+		if n := tries.Load(); n < 50 || n > 4*(1+7+60) {
+			t.Errorf("%d attempts in ten minutes of shortage, want one for each slot in ten seconds at most", n)
+		}
+		r.end()
+	})
+}
+
 // An attempt that has started ends the slowdown though it goes on for long, and one
 // that began before the shortage does not.
 func TestC2_StartEndsTheSlowdown(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stintgo/stint/internal/wire"
 )
 
-// result is what the cache keeps of a call that is executed once.
+// result is the caller of a call that is executed once, and how to answer its repetitions.
 type result[Out any] struct {
 	caller string                                                // see [idempotencyCache.do]
 	again  func(ctx context.Context, now time.Time) (Out, error) // nil if a repetition may execute the call

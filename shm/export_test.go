@@ -102,7 +102,8 @@ func (r *Region) SlowDoorbells() *atomic.Int32 {
 
 // LockWhileClosing tries to lock a mutex while Close begins: another goroutine marks the region as
 // closed, and releases nothing. Both goroutines start together and first read a word, this one 100
-// times and the other n times. If the call takes the lock, abandoned is what it reports.
+// times and the other n times. If the call takes the lock, LockWhileClosing releases it again, and
+// abandoned reports that its previous holder died.
 func (r *Region) LockWhileClosing(i, n int) (abandoned bool, err error) {
 	var ready, began atomic.Bool
 	var marked sync.WaitGroup

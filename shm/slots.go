@@ -49,7 +49,7 @@ type Slots struct {
 	want    pool.Want
 	tickets [pool.Tiers]uint64 // when each tier began to wait, or last ended a run; 0: Want sets it
 
-	survivors survivors // processes that hold slots of ended ones, as Usage last found them; guarded by the region's lock
+	survivors survivors // living processes that hold slots of processes that have ended; guarded by the region's lock
 }
 
 var _ stint.Sleeper = (*Slots)(nil)

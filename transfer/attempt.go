@@ -207,7 +207,8 @@ func (a *attempt) fresh(ctx context.Context) (*plan, error) {
 
 // resumed returns the plan of the last attempt if the file is the same as then, and
 // otherwise a fresh one. A file that was written to but has the same size is compared with
-// the checksums of the chunks that are done.
+// the checksums of the chunks that are done. If it cannot be read for that, the error wraps errRead,
+// and the upload stays at the server.
 func (a *attempt) resumed(ctx context.Context) (*plan, error) {
 	if len(a.job.Checkpoint) == 0 {
 		return a.fresh(ctx)

@@ -18,8 +18,8 @@ import (
 )
 
 // ErrChanged is wrapped by the error of an attempt whose file changed while it was read. The
-// next attempt sends the rest if what the server has is still in the file, and otherwise the whole
-// file.
+// next attempt sends the rest if the size is the same and the chunks that the server has are still in
+// the file (with [Upload.Verify], if no byte has changed), and otherwise the whole file.
 var ErrChanged = errors.New("transfer: the file changed while it was uploaded")
 
 // fingerprint tells versions of a file apart without reading it.

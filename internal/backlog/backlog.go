@@ -114,7 +114,10 @@ const Tiers = 7
 // Backlog is the set of waiting entries and the policy over them. The zero
 // value is not usable; see [New]. It is not safe for concurrent use.
 type Backlog[T any] struct {
-	bounds Bounds // what is small and read at each turn comes first, here and in order
+	// Small fields come first, here and in order: behind the 1.5 KB of tiers, a push and a start
+	// take some percent longer.
+
+	bounds Bounds
 	guard  guard
 	ticket uint64 // the last one given
 	keys   Keys[T]

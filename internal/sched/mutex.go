@@ -3,10 +3,10 @@ package sched
 import "sync"
 
 // spinMutex is a mutex for sections of a few dozen instructions. A goroutine that finds
-// it taken spins for about as long as some sections take, tries again, and parks in the
-// end: sync.Mutex parks at once when other goroutines are ready to run, which costs ten
-// times as much as the section. Spinning longer each time lets the owner, which has the
-// data in its cache, continue.
+// it taken spins for about as long as a hundred sections take, tries again, and parks in
+// the end: sync.Mutex parks at once when other goroutines are ready to run, which costs ten
+// times as much as a section. Each hand-over moves a dozen cache lines to another core. An
+// owner that continues meanwhile, for several jobs, pays that once.
 type spinMutex struct {
 	spins int // iterations before the second try, and twice as many before the third; immutable
 	mu    sync.Mutex

@@ -254,7 +254,7 @@ func (t *Task) Exit(parent *Hold) {
 // leave releases the slot of a task that ran in its caller's goroutine.
 func (t *Task) leave() {
 	x := t.x
-	e := x.e // not t.engine: no future is set late for such a task
+	e := x.e // t.engine is for continuations, whose entry is set late
 	if x == &e.plain && t.state.CompareAndSwap(taskHolding, taskEnded) {
 		if e.gate.release() || e.deferRelease() {
 			t.stop()

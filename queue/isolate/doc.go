@@ -12,11 +12,12 @@
 //
 // # How attempts end
 //
-// An attempt succeeds if the program exits with status 0, or the function returns nil. A
-// function that returns an error fails the attempt with that error. Every other end fails it
-// with an [*ExitError]: another status, a signal from outside or from a fault of the process,
-// a limit. (A process that exits with 0 before its function returns has an error that says
-// so.) A process that kills itself therefore
+// An attempt succeeds if the program exits with status 0, or the function returns nil. An
+// error of a function counts as [queue.Handler] says. Every other end fails the attempt with
+// an [*ExitError]: another status, a signal from outside or from a fault of the process, a
+// limit. Two ends of the process of a function have errors of their own: an exit with 0
+// before the function returns, and bytes of the program's own at descriptor 3. A process that
+// kills itself therefore
 // fails an attempt like any other error, and its task is dead after MaxAttempts; it does
 // not count as a crash of the worker, because the worker survives. A program that cannot
 // be started at all is a permanent failure. If the worker lacks a resource that the start
@@ -29,7 +30,8 @@
 // time limit, they get SIGKILL at once, because another worker may be running the task.
 // (A lease that is lost after a pause or a cancel is not noticed before Grace is over.)
 // The attempt of a program that was ordered to end has failed whatever its exit status,
-// because most programs exit with 0 after SIGTERM. What a function returns counts.
+// because most programs exit with 0 after SIGTERM. What a function returns counts as
+// [queue.Handler] says.
 //
 // # No sandbox
 //

@@ -58,6 +58,10 @@ func TestC9_HandlerReturns(t *testing.T) {
 			d, ok := queue.SnoozeDelay(err)
 			return ok && d == time.Minute
 		},
+		"snooze for a shortage": func(err error) bool {
+			d, ok := queue.SnoozeDelay(err)
+			return queue.IsShortage(err) && ok && d == time.Minute
+		},
 		"shortage": func(err error) bool {
 			return queue.IsShortage(err) && err.Error() == "the disk is full"
 		},

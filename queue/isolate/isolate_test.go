@@ -133,6 +133,8 @@ var plain = isolate.NewHandler("plain", isolate.Config{}, func(ctx context.Conte
 		return retry.After(time.Hour, errors.New("in an hour"))
 	case "snooze":
 		return queue.Snooze(time.Minute)
+	case "snooze for a shortage":
+		return queue.Shortage(fmt.Errorf("the disk is full: %w", queue.Snooze(time.Minute)))
 	case "shortage":
 		return queue.Shortage(errors.New("the disk is full"))
 	case "fail":

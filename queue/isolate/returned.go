@@ -30,10 +30,10 @@ func (r *returned) err() error {
 	if !r.Failed {
 		return nil
 	}
-	if r.Snooze != nil {
-		return queue.Snooze(*r.Snooze)
-	}
 	err := errors.New(r.Error)
+	if r.Snooze != nil {
+		err = queue.Snooze(*r.Snooze)
+	}
 	if r.After != nil {
 		err = retry.After(*r.After, err)
 	}

@@ -14,8 +14,8 @@ var ErrAway = errors.New("the rows cannot be read at present")
 // none of it. The machine writes nothing more then, and the rows must be opened again
 // with a larger epoch. The epoch is a number that grows each time the rows are opened; a
 // store that outlives its process counts it. Every token and age that the machine issues
-// begins with it, so that none is issued twice. A store that can find out the outcome of a
-// batch does that before it returns the error.
+// begins with it, so that none is issued twice. An Apply that can find out the
+// outcome of a batch does so instead of returning an error: it returns nil, or tries again.
 type Rows interface {
 	// Apply makes all changes of a batch, in their order, or none. It returns when they
 	// are as durable as the store promises. It is not called concurrently. It may keep
@@ -39,7 +39,8 @@ type Rows interface {
 type KeyReader interface {
 	// ReadKeys returns the values of the first of keys, nil for keys without a value. keys is
 	// not empty, ascends, and all keys have one first letter. ReadKeys stops after the value
-	// with which the total size reaches most bytes. The machine is locked meanwhile, as for Get.
+	// with which the total size reaches most bytes. If the total is less, it may omit trailing
+	// keys without a value. The machine is locked meanwhile, as for Get.
 	ReadKeys(keys []string, most int) (values [][]byte, err error)
 }
 

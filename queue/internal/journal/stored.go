@@ -9,7 +9,7 @@ type Stored struct{ rows Rows }
 // Get returns the value of a key, nil if there is none.
 func (s Stored) Get(key string) ([]byte, error) { return s.rows.Get(key) }
 
-// Read returns the values of the first of keys, as [KeyReader] does, and of at least one.
+// Read is that of [KeyReader], and omits no keys. Without one, each call returns one value.
 func (s Stored) Read(keys []string, most int) ([][]byte, error) {
 	rows, ok := s.rows.(KeyReader)
 	if !ok {

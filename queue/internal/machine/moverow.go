@@ -65,8 +65,8 @@ func (m *MoveRow) refusal() error {
 	if m.Gone {
 		return fmt.Errorf("its tasks have been moved to %s: open that store", m.To)
 	}
-	return fmt.Errorf("the move of the tasks of %s to this store is not complete: repeat it; until it is complete, the "+
-		"tasks may be in one store or the other, so neither can be opened", m.From)
+	return fmt.Errorf("the move of the tasks of %s to this store is not complete: repeat it; until then this store "+
+		"cannot be opened", m.From)
 }
 
 // Base returns the number that is added to the epochs of rows: the largest epoch that they had in
@@ -107,8 +107,8 @@ func HasTransactions(rows Rows) (has bool, err error) {
 // OfTask reports whether a key is that of a task.
 func OfTask(key string) bool { return key[:1] == rowTask }
 
-// epochOf returns the epoch of a machine: the base of the rows plus epoch, the count of the store. It
-// is larger than the epochs of all stores that the rows have been in.
+// epochOf returns the epoch of a machine: the base of the rows plus epoch, the count of the store. The
+// result is larger than the epochs of all stores that the rows have been in.
 func epochOf(rows Rows, epoch uint32) (uint32, error) {
 	move, err := ReadMove(rows)
 	if err != nil {

@@ -86,6 +86,27 @@ func TestB8_TryAndDrop(t *testing.T) {
 	}
 }
 
+// Undo gives the slot to a participant that waits, and the next one that takes it is informed that its
+// holder died, also if it was granted before.
+func TestB8_UndoGrantsTheSlot(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		one, other := two()
+		got, ok := one.Handle(0).Take(3)
+		if !ok {
+			t.Fatal("a free slot was refused")
+		}
+		got.Abandoned = gone
+		other.Handle(0).Want(Want{Tier: 3, Ticket: 7, Count: 1})
+		one.Handle(0).Undo(got)
+		if !other.Handle(0).Check() {
+			t.Error("the waiter was granted no slot")
+		}
+		if got, ok := other.Handle(0).Take(3); !ok || got.Abandoned != gone {
+			t.Errorf("the waiter has the slot: %t, abandoned: %t; want %t", ok, got.Abandoned, gone)
+		}
+	}
+}
+
 // Until Place grants a dropped slot, Take takes it only for a higher tier than that of the waiter.
 func TestB8_TakeOfADroppedSlot(t *testing.T) {
 	for tier := range Tiers {

@@ -28,6 +28,9 @@ func TestB8_JoinTakesTheEntryOfTheDead(t *testing.T) {
 			t.Fatal("a free slot was refused")
 		}
 	}
+	if n := p.member(0, 1).Joins(); n != 2 {
+		t.Errorf("%d have joined, want 2", n)
+	}
 	if _, err := p.Join(7, "too many"); !errors.Is(err, ErrFull) {
 		t.Errorf("a third joined, with error %v; want %v", err, ErrFull)
 	}
@@ -38,6 +41,9 @@ func TestB8_JoinTakesTheEntryOfTheDead(t *testing.T) {
 	}
 	if m.Index() != 1 || m.held != owned(1, 2) {
 		t.Errorf("it has entry %d and the word %#x, want entry 1 in its second generation", m.Index(), m.held)
+	}
+	if n := m.Joins(); n != 3 {
+		t.Errorf("%d have joined, want 3", n)
 	}
 	host.dead = 0
 	if got, ok := m.Handle(0).Take(3); !ok || !got.Abandoned {
