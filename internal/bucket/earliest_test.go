@@ -2,6 +2,7 @@ package bucket_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stintgo/stint/internal/bucket"
 	"github.com/stintgo/stint/internal/seeded"
@@ -60,5 +61,17 @@ func TestB10_Earliest(t *testing.T) {
 	}
 	if exact < 100 {
 		t.Errorf("only %d entries have waited in the only tier", exact)
+	}
+}
+
+// Earliest is by the state at its time: a waiter whose tokens have been earned since the last call
+// goes first, and later tokens than the bucket holds are lost.
+func TestB10_EarliestOfABucketThatWasNotAdvanced(t *testing.T) {
+	b := newBucket(1, 10)
+	queue(b, 0, 3, 10)
+	queue(b, 0, 3, 10)
+	const now, n = 1000 * second, 30
+	if got := b.Earliest(now, 3, n); got < now+10*second {
+		t.Errorf("the earliest time for %d tokens is %v after now", n, time.Duration(got-now))
 	}
 }

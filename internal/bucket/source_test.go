@@ -17,11 +17,15 @@ type source struct {
 	debt     int64 // nanoseconds
 	debts    int64
 	solid    bool  // denies debts
+	refuses  error // what it answers to debts
 	owes     int64 // what it owes at once at most, if it is not 0
 	returned int64
 }
 
 func (s *source) Draw(_ int, n int64, debt bool) (drawn, again int64, err error) {
+	if debt && s.refuses != nil {
+		return 0, bucket.Never, s.refuses
+	}
 	if debt && s.solid {
 		return 0, bucket.Never, nil
 	}
@@ -121,6 +125,29 @@ func TestB13_ErrorReturnsTheTokens(t *testing.T) {
 		t.Errorf("%v, and %d tokens were returned, want 4", e.Err, s.returned)
 	}
 	wantTokens(t, b, 30*second, 10)
+}
+
+// If the source refuses the debt of an entry that the guard admits, with an error, the bucket gets
+// back only what the entry had of its tokens: nothing, if it had none.
+func TestB13_ErrorOfADebtReturnsNoMore(t *testing.T) {
+	s := &source{rival: -1, refuses: errors.New("the source is gone")}
+	b := shared(s, 1, 20)
+	if !b.TakeShared(0, 15) {
+		t.Fatal("no tokens were taken of a full bucket")
+	}
+	s.denies, s.rival = true, 3
+	low := queue(b, 0, 1, 10)
+	high := queue(b, 0, 3, 20)
+	b.Advance(1100 * milli)
+	wantGranted(t, b, low)
+	if !errors.Is(low.Err, s.refuses) {
+		t.Errorf("the error of the entry is %v, want %v", low.Err, s.refuses)
+	}
+	s.denies = false
+	b.Advance(14 * second)
+	wantGranted(t, b) // the tokens for high have not been earned yet
+	b.Advance(16 * second)
+	wantGranted(t, b, high)
 }
 
 // After an entry was granted, tokens are taken only with the source's.
