@@ -72,10 +72,14 @@ func TestA6_EndOfContextEmptiesTheQueue(t *testing.T) {
 	}
 }
 
-// A function that has its slot but has not begun counts as not called yet.
+// A function that has its slot but has not begun counts as not called yet. The last look at the context
+// is just before the call, so a context may end between the two: by chance, if the goroutine is preempted there.
+// Without that look it happened to 10 to 150 of the 3,000 calls, and to 1,700 with the race detector.
 func TestA6_EndOfContextBeforeTheCall(t *testing.T) {
 	s := stint.New(1, stint.Config{})
-	for range 3000 {
+	const calls = 3000
+	afterEnd := 0
+	for range calls {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		permit := mustAcquire(t, s)
 		var ended atomic.Bool
@@ -85,11 +89,14 @@ func TestA6_EndOfContextBeforeTheCall(t *testing.T) {
 		ended.Store(true)
 		late, err := f.Wait(t.Context())
 		if late {
-			t.Fatal("the function was called after its context had ended")
+			afterEnd++
 		}
 		if err != nil && !errors.Is(err, errBoom) {
 			t.Fatalf("Wait: %v, want the context's cause", err)
 		}
+	}
+	if afterEnd > calls/1000 {
+		t.Errorf("%d of %d functions were called after their contexts had ended", afterEnd, calls)
 	}
 }
 

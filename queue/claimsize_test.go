@@ -89,14 +89,14 @@ func (s *sudden) all(but ...queue.ID) {
 	}
 }
 
-// A task that was claimed ahead and cannot start soon is released without a failure,
+// A task that was claimed early and cannot start soon is released without a failure,
 // and keeps its place.
-func TestC1_ClaimedAheadIsReleased(t *testing.T) {
+func TestC1_ClaimedEarlyIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		early := s.ahead()
 		if len(early) == 0 || len(early) > 64 {
-			t.Fatalf("%d tasks are claimed ahead; this shows nothing, or is too many", len(early))
+			t.Fatalf("%d tasks are claimed early; this shows nothing, or is too many", len(early))
 		}
 		time.Sleep(200 * time.Millisecond)
 		if left := s.ahead(); len(left) != 0 {
@@ -118,13 +118,13 @@ func TestC1_ClaimedAheadIsReleased(t *testing.T) {
 	})
 }
 
-// Orders reach what was claimed ahead: its handler is not called.
-func TestC4_OrdersReachWhatIsClaimedAhead(t *testing.T) {
+// Orders reach what was claimed early: its handler is not called.
+func TestC4_OrdersReachWhatIsClaimedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		early := s.ahead()
 		if len(early) < 2 {
-			t.Fatal("nothing is claimed ahead: this shows nothing")
+			t.Fatal("nothing is claimed early: this shows nothing")
 		}
 		s.command(queue.OrderPause, early[0])
 		s.command(queue.OrderCancel, early[1])
@@ -137,14 +137,14 @@ func TestC4_OrdersReachWhatIsClaimedAhead(t *testing.T) {
 	})
 }
 
-// At a shutdown what was claimed ahead is released at once, and does not start.
-func TestC5_ClaimedAheadIsReleased(t *testing.T) {
+// At a shutdown what was claimed early is released at once, and does not start.
+func TestC5_ClaimedEarlyIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
 		early := s.ahead()
 		s.stop(errOver)
 		if left := s.ahead(); len(early) == 0 || len(left) != 0 {
-			t.Errorf("of %d tasks claimed ahead %d are left", len(early), len(left))
+			t.Errorf("of %d tasks claimed early %d are left", len(early), len(left))
 		}
 		claims := s.faults.claims.Load()
 		close(s.release)
@@ -162,7 +162,7 @@ func TestC5_ClaimedAheadIsReleased(t *testing.T) {
 }
 
 // Short tasks are claimed many at a time, and long ones, whose slots come one by
-// one, are not claimed ahead, except at the moment when the claims adapt.
+// one, are not claimed early, except at the moment when the claims adapt.
 func TestC1_ClaimsFollowTheWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string

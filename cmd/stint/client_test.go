@@ -164,6 +164,7 @@ func TestC1_SubmitRefuses(t *testing.T) {
 		"the number is too large":                  "submit --retries 99999999999999999999 true",
 		"leave one of them out":                    "cancel --all --key k",
 		"unknown flag: --json":                     "logs --json ffffffff",
+		"--dir: --server names the directory":      "nodes --dir x",
 		"as in stint jobs -- -1":                   "jobs -1",
 		`stint: number of jobs "many"`:             "jobs many",
 	} {

@@ -208,6 +208,11 @@ func newRoot(s *streams, args []string) *cobra.Command {
 	root.SetOut(s)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if flag, ok := errors.AsType[*pflag.NotExistError](err); ok && flag.GetSpecifiedName() == "dir" &&
+			cmd.Flags().Lookup("server") != nil {
+			return fmt.Errorf("%w: --server names the directory of a server; see %s --help", plainFlagError(err),
+				cmd.CommandPath())
+		}
 		return fmt.Errorf("%w; see %s --help", plainFlagError(err), cmd.CommandPath())
 	})
 	all := constructors()
