@@ -152,6 +152,30 @@ func TestC6_ClaimThatIsRecordedInPart(t *testing.T) {
 	}
 }
 
+// A suspect whose claim is undone does not run: it, or another one, may start.
+func TestC9_SuspectWhoseClaimIsUndone(t *testing.T) {
+	p := newProcess(t)
+	for range 2 {
+		submit(t, p.Machine, newTask(&p.ids, queue.Spec{Options: queue.Options{MaxCrashes: 2}}))
+	}
+	if tasks, err := p.claim(2, false); len(tasks) != 2 || err != nil {
+		t.Fatalf("the claim returns %d tasks, error %v", len(tasks), err)
+	}
+	p.crash()
+	p.leases.putErr = errDisk
+	p.cannotClaim(errDisk)
+	p.leases.putErr = nil
+	for range 2 {
+		tasks, err := p.claim(2, false)
+		if err != nil || len(tasks) != 1 || tasks[0].Crashes != 1 {
+			t.Fatalf("the claim returns %d tasks, error %v; want one suspect", len(tasks), err)
+		}
+		if err := p.settle(tasks[0], queue.OutcomeSuccess); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // If a task is ordered to pause before its claim is undone, the order takes effect.
 func TestC4_OrderBeforeAClaimIsUndone(t *testing.T) {
 	p := newProcess(t)
