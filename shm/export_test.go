@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/shm/internal/arena"
@@ -100,40 +101,24 @@ func (r *Region) SlowDoorbells() *atomic.Int32 {
 	return &up
 }
 
-// LockWhileClosing tries to lock a mutex while Close begins: another goroutine marks the region as
-// closed, and releases nothing. Both goroutines start together and first read a word, this one 100
-// times and the other n times. If the call takes the lock, LockWhileClosing releases it again, and
-// abandoned reports that its previous holder died.
-func (r *Region) LockWhileClosing(i, n int) (abandoned bool, err error) {
-	var ready, began atomic.Bool
-	var marked sync.WaitGroup
-	marked.Go(func() {
-		ready.Store(true)
-		for !began.Load() {
-			runtime.Gosched()
-		}
-		for range n {
-			began.Load()
-		}
-		r.closed.Store(true)
-	})
-	for !ready.Load() {
-		runtime.Gosched()
-	}
+// poolStep is the hook of package pool that is called before each access to shared memory, except for
+// those of a free slot that no process waits for.
+//
+//go:linkname poolStep github.com/stintgo/stint/shm/internal/pool.step
+var poolStep func(word *uint64)
+
+// LockWhileClosing tries to lock a mutex while Close begins: it has marked the region as closed after
+// the call has checked that, and has released nothing yet.
+func (r *Region) LockWhileClosing(i int) error {
 	s := r.mutexes[i].slots
-	began.Store(true)
-	for range 100 {
-		began.Load()
-	}
-	grant, err := s.TryAcquire(stint.Normal)
-	marked.Wait()
-	r.closed.Store(false)
-	if err != nil {
-		return false, err
-	}
-	abandoned = s.abandoned
-	s.Release(grant)
-	return abandoned, nil
+	s.want.Count = 1 // so that a free slot is taken with a step, too
+	poolStep = func(*uint64) { r.closed.Store(true) }
+	defer func() {
+		s.want.Count, poolStep = 0, nil
+		r.closed.Store(false)
+	}()
+	_, err := s.TryAcquire(stint.Normal)
+	return err
 }
 
 // SignAs changes the PID under which this process is listed.
