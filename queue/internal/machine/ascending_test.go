@@ -47,6 +47,26 @@ func TestAscendingAgainstAList(t *testing.T) {
 	}
 }
 
+// Leaves with few numbers are merged, whichever of two neighbours lost its numbers last.
+func TestAscendingMergesLeaves(t *testing.T) {
+	for name, order := range map[string][2]int{"the later leaf last": {0, leafSize}, "the earlier leaf last": {leafSize, 0}} {
+		ids := make([]queue.ID, 2*leafSize)
+		a := ascending{id: func(no uint32) *queue.ID { return &ids[no] }}
+		for no := range ids {
+			binary.BigEndian.PutUint64(ids[no][:], uint64(no))
+			a.add(uint32(no))
+		}
+		for _, from := range order {
+			for no := from + 1; no < from+leafSize; no++ {
+				a.remove(uint32(no))
+			}
+		}
+		if len(a.leaves) != 1 {
+			t.Errorf("%s: two numbers are in %d leaves", name, len(a.leaves))
+		}
+	}
+}
+
 func checkAscending(t *testing.T, a *ascending, in []uint32, ids []queue.ID, rnd *rand.Rand) {
 	t.Helper()
 	for l := range a.leaves {
