@@ -49,7 +49,9 @@ func TestAscendingAgainstAList(t *testing.T) {
 
 // Leaves with few numbers are merged, whichever of two neighbours lost its numbers last.
 func TestAscendingMergesLeaves(t *testing.T) {
-	for name, order := range map[string][2]int{"the later leaf last": {0, leafSize}, "the earlier leaf last": {leafSize, 0}} {
+	for name, order := range map[string][2]int{
+		"the later leaf last": {0, leafSize}, "the earlier leaf last": {leafSize, 0},
+	} {
 		ids := make([]queue.ID, 2*leafSize)
 		a := ascending{id: func(no uint32) *queue.ID { return &ids[no] }}
 		for no := range ids {
