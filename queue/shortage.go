@@ -82,7 +82,7 @@ func (s *slowdown) end(round uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.round.Load() == round && s.pause > 0 {
-		// The attempt may still return a shortage, as one whose handler called Started too early.
+		// The attempt may still return a shortage: its handler has called Started too early then.
 		s.former, s.recent = s.pause, s.next.Add(longestPause)
 		s.pause, s.next = 0, time.Time{}
 		s.slow.Store(false)

@@ -13,16 +13,15 @@
 // # How attempts end
 //
 // An attempt succeeds if the program exits with status 0, or the function returns nil. An
-// error of a function counts as [queue.Handler] says. Every other end fails the attempt with
-// an [*ExitError]: another status, a signal from outside or from a fault of the process, a
-// limit. Two ends of the process of a function have errors of their own: an exit with 0
-// before the function returns, and bytes of the program's own at descriptor 3. A process that
-// kills itself therefore
-// fails an attempt like any other error, and its task is dead after MaxAttempts; it does
-// not count as a crash of the worker, because the worker survives. A program that cannot
-// be started at all is a permanent failure. If the worker lacks a resource that the start
-// needs (descriptors, processes, memory, room for the log), the attempt ends with a
-// [queue.Shortage], which does not count as a failure.
+// error of a function counts as [queue.Handler] says. Every other end fails the attempt
+// with an [*ExitError]: another status, a signal from outside or from a fault of the
+// process, a limit. Two ends of the process of a function have errors of their own: an
+// exit with 0 before the function returns, and bytes of the program's own at descriptor
+// 3. A process that kills itself therefore fails an attempt like any other error, and its
+// task is dead after MaxAttempts; it does not count as a crash of the worker, because the
+// worker survives. A program that cannot be started at all is a permanent failure. If the
+// worker lacks a resource that the start needs (descriptors, processes, memory, room for
+// the log), the attempt ends with a [queue.Shortage], which does not count as a failure.
 //
 // When the context of the task ends, the group is ordered to end: a program by SIGTERM, a
 // function by the end of its own context. Processes that are left after [Config.Grace]

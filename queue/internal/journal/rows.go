@@ -14,8 +14,8 @@ var ErrAway = errors.New("the rows cannot be read at present")
 // none of it. The machine writes nothing more then, and the rows must be opened again
 // with a larger epoch. The epoch is a number that grows each time the rows are opened; a
 // store that outlives its process counts it. Every token and age that the machine issues
-// begins with it, so that none is issued twice. An Apply that can find out the
-// outcome of a batch does so instead of returning an error: it returns nil, or tries again.
+// begins with it, so that none is issued twice. An Apply that can find out the outcome of a
+// batch does so instead of returning an error: it returns nil, or tries again.
 type Rows interface {
 	// Apply makes all changes of a batch, in their order, or none. It returns when they
 	// are as durable as the store promises. It is not called concurrently. It may keep
