@@ -22,7 +22,7 @@ func newPolicy(tiers []int) *policyQueue {
 	for i, tier := range tiers {
 		e := &policy.Entry[int]{Value: i}
 		q.entries = append(q.entries, e)
-		q.backlog.Push(e, policy.Arrival{Tier: tier, Weight: 1})
+		q.backlog.Push(e, policy.Arrival{Tier: int8(tier), Weight: 1})
 	}
 	return q
 }
@@ -34,7 +34,7 @@ func (q *policyQueue) next() bool {
 	}
 	tier := e.Tier()
 	q.backlog.Start(e)
-	q.backlog.Push(e, policy.Arrival{Tier: tier, Weight: 1})
+	q.backlog.Push(e, policy.Arrival{Tier: int8(tier), Weight: 1})
 	return true
 }
 
@@ -42,7 +42,7 @@ func (q *policyQueue) cancel(i int) bool {
 	e := q.entries[i]
 	tier := e.Tier()
 	ok := q.backlog.Remove(e)
-	q.backlog.Push(e, policy.Arrival{Tier: tier, Weight: 1})
+	q.backlog.Push(e, policy.Arrival{Tier: int8(tier), Weight: 1})
 	return ok
 }
 

@@ -32,7 +32,7 @@ func TestAged_GoesBeforeTheYounger(t *testing.T) {
 		b.Start(b.Peek(0))
 	}
 	for _, i := range []int{2, 0, 3, 1} {
-		b.Push(&entries[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: entries[i].Ticket()})
+		b.PushAt(&entries[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1}, entries[i].Ticket())
 	}
 	if !b.Remove(&entries[2]) {
 		t.Error("an entry that came back cannot be removed")
@@ -49,12 +49,12 @@ func TestAged_GoesBeforeTheYounger(t *testing.T) {
 func TestAged_OlderThanOneThatIsAloneInTheFIFO(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 1})
 	for _, ticket := range []uint64{7, 9, 8, 3} {
-		b.Push(&backlog.Entry[int]{Value: int(ticket)}, backlog.Arrival{Tier: 0, Weight: 1, Ticket: ticket})
+		b.PushAt(&backlog.Entry[int]{Value: int(ticket)}, backlog.Arrival{Tier: 0, Weight: 1}, ticket)
 	}
 	b.Start(b.Peek(0)) // 3
 	b.Start(b.Peek(0)) // 7
 	b.Start(b.Peek(0)) // 8
-	b.Push(&backlog.Entry[int]{Value: 4}, backlog.Arrival{Tier: 0, Weight: 1, Ticket: 4})
+	b.PushAt(&backlog.Entry[int]{Value: 4}, backlog.Arrival{Tier: 0, Weight: 1}, 4)
 	if got, want := starts(b), []int{4, 9}; !slices.Equal(got, want) {
 		t.Errorf("started in the order %v, want %v", got, want)
 	}
@@ -64,12 +64,12 @@ func TestAged_ManyInAnyOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seeded.Seed(t), 0))
 	b := backlog.New[int](backlog.Config{Max: 1})
 	entries := make([]backlog.Entry[int], 5000)
-	b.Push(&entries[0], backlog.Arrival{Tier: 3, Weight: 1, Ticket: uint64(len(entries) + 1)}) // younger than all
+	b.PushAt(&entries[0], backlog.Arrival{Tier: 3, Weight: 1}, uint64(len(entries)+1)) // younger than all
 	var want []int
 	for _, i := range rnd.Perm(len(entries) - 1) {
 		e := &entries[i+1]
 		e.Value = i + 1
-		b.Push(e, backlog.Arrival{Tier: 3, Weight: 1, Ticket: uint64(i + 1)})
+		b.PushAt(e, backlog.Arrival{Tier: 3, Weight: 1}, uint64(i+1))
 	}
 	for i := range entries {
 		if i > 0 && rnd.IntN(2) == 0 {
@@ -97,7 +97,7 @@ func TestAged_StartsAreCharged(t *testing.T) {
 		b.Start(e)
 		b.Keys().Finish(key)
 		if key == "fails" {
-			b.Push(e, backlog.Arrival{Tier: 3, Key: key, Weight: 1, Ticket: e.Ticket()})
+			b.PushAt(e, backlog.Arrival{Tier: 3, Key: key, Weight: 1}, e.Ticket())
 		}
 	}
 	if got["fails"] != 50 || got["works"] != 50 {
@@ -113,7 +113,7 @@ func TestAged_RestartInOrder(t *testing.T) {
 	entries := make([]backlog.Entry[int], 101)
 	ticket := uint64(1000)
 	allocs := testing.AllocsPerRun(100, func() {
-		b.Push(&entries[ticket-1000], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: ticket})
+		b.PushAt(&entries[ticket-1000], backlog.Arrival{Tier: 3, Key: "k", Weight: 1}, ticket)
 		ticket++
 	})
 	if allocs != 0 {
@@ -137,7 +137,7 @@ func TestAged_WhyAndEntries(t *testing.T) {
 		b.Start(b.Peek(0))
 	}
 	for _, i := range []int{3, 1, 4} {
-		b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1, Ticket: entries[i].Ticket()})
+		b.PushAt(&entries[i], backlog.Arrival{Tier: 3, Weight: 1}, entries[i].Ticket())
 	}
 	var order []int
 	for place, e := range b.Entries() {

@@ -143,47 +143,41 @@ func (b *Backlog[T]) Keys() *Keys[T] { return &b.keys }
 // Bounds returns the maximum and the caps of the backlog.
 func (b *Backlog[T]) Bounds() *Bounds { return &b.bounds }
 
-// Arrival is how an entry is queued.
+// Arrival is how an entry is queued. It has four words in four fields: the compiler keeps a struct
+// of that size in registers, and copies a larger one to memory, which takes a twentieth of the time
+// of a push and a start.
 type Arrival struct {
-	Tier int
 	// Key is empty for an entry without one.
 	Key string
 	// Class is a small number of the caller's choice: the backlog keeps a little for each up
 	// to the largest that it has seen.
-	Class int
+	Class int32
 	// Weight is the number of slots that the entry needs, at least 1.
-	Weight int
-	// Ticket is the entry's place in the order of arrival, from 1; 0 stands for the next one. An entry
-	// that comes back (its attempt failed, or the process that ran it is gone), or is queued again
-	// after a restart, has its previous ticket. No two entries of a backlog may have the same ticket;
-	// tickets of later arrivals are larger.
-	Ticket uint64
+	Weight int32
+	Tier   int8
 }
 
-// Push queues e behind those of its tier, key and class that have smaller tickets. It panics
-// if e is queued. Pushing in the order of tickets costs O(1) besides the order between
-// keys; an entry that goes before others costs O(log n) where n have come back.
-func (b *Backlog[T]) Push(e *Entry[T], a Arrival) {
-	b.push(e, a.Key, a.Tier, a.Class, a.Weight, a.Ticket)
-}
+// Push queues e behind those of its tier, key and class. It panics if e is queued. It
+// costs O(1) besides the order between keys.
+func (b *Backlog[T]) Push(e *Entry[T], a Arrival) { b.PushAt(e, a, b.ticket+1) }
 
-// push is Push with the fields of the arrival in registers: the compiler copies a struct of this
-// size to memory, which takes a twentieth of the time of a push and a start.
-func (b *Backlog[T]) push(e *Entry[T], key string, tier, class, weight int, ticket uint64) {
+// PushAt is Push for an entry that has a place in the order of arrival: its ticket, from 1. An
+// entry that comes back (its attempt failed, or the process that ran it is gone), or is queued again
+// after a restart, has its previous ticket. No two entries of a backlog may have the same ticket;
+// tickets of later arrivals are larger. An entry that goes before others of its tier, key and class
+// costs O(log n) more where n have come back.
+func (b *Backlog[T]) PushAt(e *Entry[T], a Arrival, ticket uint64) {
 	if e.queue != nil {
 		panic("backlog: entry is queued already")
 	}
-	c, t := b.order.class(class), &b.order.tiers[tier]
+	c, t := b.order.class(int(a.Class)), &b.order.tiers[a.Tier]
 	f := &t.plain
-	if key != "" {
-		f = b.keys.flow(key, tier, c)
+	if a.Key != "" {
+		f = b.keys.flow(a.Key, int(a.Tier), c)
 		t.wake(f)
 	}
-	if ticket == 0 {
-		ticket = b.ticket + 1
-	}
 	b.ticket = max(b.ticket, ticket)
-	e.ticket, e.weight = ticket, int32(weight)
+	e.ticket, e.weight = ticket, a.Weight
 	q := f.queue(c)
 	if q.tail == nil || ticket > q.tail.ticket {
 		q.append(e, t.virtual)
@@ -202,7 +196,7 @@ func (b *Backlog[T]) push(e *Entry[T], key string, tier, class, weight int, tick
 		b.order.settle(q)
 	}
 	if t.virtual >= rebaseAt {
-		b.rebase(tier)
+		b.rebase(int(a.Tier))
 	}
 }
 

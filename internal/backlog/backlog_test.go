@@ -32,7 +32,7 @@ func TestB2_CapInheritance(t *testing.T) {
 // fill queues n entries of one tier, named by consecutive numbers.
 func fill(b *backlog.Backlog[int], tier int, key string, n int) {
 	for i := range n {
-		b.Push(&backlog.Entry[int]{Value: i}, backlog.Arrival{Tier: tier, Key: key, Weight: 1})
+		b.Push(&backlog.Entry[int]{Value: i}, backlog.Arrival{Tier: int8(tier), Key: key, Weight: 1})
 	}
 }
 
@@ -97,7 +97,7 @@ func turnsUntilStart(phase, tier, ahead int) int {
 	}
 	fill(b, tier, "", ahead)
 	e := &backlog.Entry[int]{Value: -1}
-	b.Push(e, backlog.Arrival{Tier: tier, Weight: 1})
+	b.Push(e, backlog.Arrival{Tier: int8(tier), Weight: 1})
 	for turns := 1; ; turns++ {
 		takeTurn(b, 9)
 		if !e.Queued() {

@@ -10,7 +10,7 @@ import (
 // fillClass queues n entries of one class.
 func fillClass(b *backlog.Backlog[int], tier int, key string, class, n int) {
 	for i := range n {
-		b.Push(&backlog.Entry[int]{Value: i}, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: 1})
+		b.Push(&backlog.Entry[int]{Value: i}, backlog.Arrival{Tier: int8(tier), Key: key, Class: int32(class), Weight: 1})
 	}
 }
 
@@ -159,7 +159,7 @@ func turnsUntilTaken(phase, tier, ahead int, takers [][]int) int {
 	}
 	fillClass(b, tier, "", 1, ahead)
 	e := &backlog.Entry[int]{Value: -1}
-	b.Push(e, backlog.Arrival{Tier: tier, Class: 1, Weight: 1})
+	b.Push(e, backlog.Arrival{Tier: int8(tier), Class: 1, Weight: 1})
 	fillClass(b, tier, "", 2, 100) // later, of the same party
 	for turns := 1; ; turns++ {
 		turn(turns)

@@ -22,7 +22,7 @@ func (e *Entry[T]) Queued() bool { return e.queue != nil }
 func (e *Entry[T]) Weight() int { return int(e.weight) }
 
 // Ticket numbers the entries of a backlog in the order of their arrival. An
-// entry keeps it when it leaves, to come back with it; see [Arrival].
+// entry keeps it when it leaves, to come back with it; see [Backlog.PushAt].
 func (e *Entry[T]) Ticket() uint64 { return e.ticket }
 
 // SetTicket gives an entry that is not queued the ticket that it is to come with.

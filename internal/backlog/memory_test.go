@@ -75,13 +75,13 @@ func TestA5_EntriesThatCameBackLeaveNoMemory(t *testing.T) {
 	const n, most = 200_000, 1 << 20 // bytes
 	b := backlog.New[int](backlog.Config{Max: 4})
 	var first, youngest backlog.Entry[int]
-	b.Push(&youngest, backlog.Arrival{Tier: 3, Weight: 1, Ticket: n + 2})
-	b.Push(&first, backlog.Arrival{Tier: 3, Weight: 1, Ticket: n + 1})
+	b.PushAt(&youngest, backlog.Arrival{Tier: 3, Weight: 1}, n+2)
+	b.PushAt(&first, backlog.Arrival{Tier: 3, Weight: 1}, n+1)
 	before := heapAlloc()
 	func() {
 		entries := make([]backlog.Entry[int], n)
 		for i := range entries {
-			b.Push(&entries[i], backlog.Arrival{Tier: 3, Weight: 1, Ticket: uint64(n - i)})
+			b.PushAt(&entries[i], backlog.Arrival{Tier: 3, Weight: 1}, uint64(n-i))
 		}
 		for i := range entries {
 			b.Remove(&entries[i])

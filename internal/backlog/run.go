@@ -21,14 +21,14 @@ type Run[T any] struct {
 // PushTo queues a run that begins with one piece, with a ticket larger than those before it. n is
 // how many pieces there are, as long as the run is queued; the pointer must not change for the
 // tier. It panics if the arrival has a key or a class.
-func (r *Run[T]) PushTo(b *Backlog[T], a Arrival, n *int) {
+func (r *Run[T]) PushTo(b *Backlog[T], a Arrival, ticket uint64, n *int) {
 	if a.Key != "" || a.Class != 0 {
 		panic("backlog: a run has no key and is of class 0")
 	}
 	r.b = b
 	t := &b.order.tiers[a.Tier]
 	t.run, t.plain.run = n, true
-	b.Push(&r.Entry, a)
+	b.PushAt(&r.Entry, a, ticket)
 }
 
 // StartFirst is [Backlog.Start] for the first piece of a run that has others, the next
@@ -59,7 +59,7 @@ func (r *Run[T]) DropFirst(weight int, ticket uint64) { r.follow(weight, ticket)
 func (r *Run[T]) follow(weight int, ticket uint64) {
 	r.weight, r.ticket = int32(weight), ticket
 	t := &r.b.order.tiers[r.queue.tier]
-	if t.virtual >= rebaseAt { // pieces that are put behind others do not call Push
+	if t.virtual >= rebaseAt { // pieces that are put behind others do not call PushAt
 		r.b.rebase(int(r.queue.tier))
 	}
 	r.b.order.settle(r.queue)

@@ -48,13 +48,13 @@ func (w *runWorld) push(tier int, key string, weight int) (id int) {
 	if key != "" {
 		e := &backlog.Entry[int]{Value: id}
 		w.keyed[id] = e
-		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Weight: weight, Ticket: ticket})
+		w.fast.PushAt(e, backlog.Arrival{Tier: int8(tier), Key: key, Weight: int32(weight)}, ticket)
 		return id
 	}
 	r := &w.runs[tier]
 	r.list = append(r.list, &modelEntry{id: id, queue: queue, weight: weight, ticket: ticket})
 	if r.n = len(r.list); r.n == 1 {
-		r.run.PushTo(w.fast, backlog.Arrival{Tier: tier, Weight: weight, Ticket: ticket}, &r.n)
+		r.run.PushTo(w.fast, backlog.Arrival{Tier: int8(tier), Weight: int32(weight)}, ticket, &r.n)
 	}
 	return id
 }
@@ -553,8 +553,8 @@ func TestA5_RunForgetsIdleKeys(t *testing.T) {
 		var keyed backlog.Entry[int]
 		var r backlog.Run[int]
 		n := 10
-		r.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &n)
-		b.Push(&keyed, backlog.Arrival{Tier: 3, Key: "a", Weight: 2, Ticket: 2})
+		r.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1}, 1, &n)
+		b.PushAt(&keyed, backlog.Arrival{Tier: 3, Key: "a", Weight: 2}, 2)
 		n--
 		r.StartFirst(1, 3)
 		b.Start(&keyed)

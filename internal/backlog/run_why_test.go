@@ -18,7 +18,7 @@ func TestA2_EntryWithoutAKeyIsNoRun(t *testing.T) {
 	}
 	b.Remove(&e)
 	n := 1
-	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 2}, &n)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1}, 2, &n)
 	if tier := b.Alone(); tier != 3 {
 		t.Errorf("tier %d is alone, want the run of tier 3", tier)
 	}
@@ -31,11 +31,11 @@ func TestWhy_Run(t *testing.T) {
 	var lower backlog.Entry[int]
 	var keyed [4]backlog.Entry[int]
 	n := 10
-	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &n)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1}, 1, &n)
 	for i := range keyed {
-		b.Push(&keyed[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: uint64(2 + i)})
+		b.PushAt(&keyed[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1}, uint64(2+i))
 	}
-	b.Push(&lower, backlog.Arrival{Tier: 2, Weight: 1, Ticket: 100})
+	b.PushAt(&lower, backlog.Arrival{Tier: 2, Weight: 1}, 100)
 	for i := range keyed { // the key and the run take turns, and the run was first
 		if got, want := b.Why(&keyed[i], 0).Ahead[3], 2*i+1; got != want {
 			t.Errorf("entry %d of the key: %d ahead, want %d", i, got, want)
@@ -51,8 +51,8 @@ func TestWhy_Run(t *testing.T) {
 		t.Errorf("entry of a lower tier: %v ahead, want %v", got, want)
 	}
 	for i := range 300 { // more keys than Why looks at
-		a := backlog.Arrival{Tier: 3, Key: fmt.Sprintf("a%d", i), Weight: 1, Ticket: uint64(200 + i)}
-		b.Push(&backlog.Entry[int]{}, a)
+		a := backlog.Arrival{Tier: 3, Key: fmt.Sprintf("a%d", i), Weight: 1}
+		b.PushAt(&backlog.Entry[int]{}, a, uint64(200+i))
 	}
 	if got, want := run.Why(7, 1, 0).Ahead[3], 7+4+300; got != want {
 		t.Errorf("piece 7 of the run, among many keys: %d ahead, want %d", got, want)

@@ -76,7 +76,7 @@ func TestModel_SnapshotMatchesWhy(t *testing.T) {
 				b.Keys().Unblock(name, 1)
 			default:
 				e := new(backlog.Entry[*backlog.Entry[int]])
-				b.Push(e, backlog.Arrival{Tier: rnd.IntN(tiers), Key: name, Weight: 1 + rnd.IntN(3)})
+				b.Push(e, backlog.Arrival{Tier: int8(rnd.IntN(tiers)), Key: name, Weight: 1 + rnd.Int32N(3)})
 				queued = append(queued, e)
 			}
 		}
@@ -106,7 +106,7 @@ func TestScan_HoldsTheLockForBoundedPieces(t *testing.T) {
 	entries := make([]backlog.Entry[int], n)
 	for i := range entries {
 		entries[i].Value = i
-		b.Push(&entries[i], backlog.Arrival{Tier: i % backlog.Tiers, Key: "key " + strconv.Itoa(i%keys), Weight: 1})
+		b.Push(&entries[i], backlog.Arrival{Tier: int8(i % backlog.Tiers), Key: "key " + strconv.Itoa(i%keys), Weight: 1})
 	}
 	var p pieces
 	snapshot := backlog.Scan(b, &p, p.keep)
@@ -203,9 +203,9 @@ func (c *changing) push() {
 		key = strconv.Itoa(k)
 	}
 	if c.aged && e.Ticket() > 0 {
-		c.b.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: 1, Ticket: e.Ticket()})
+		c.b.PushAt(e, backlog.Arrival{Tier: int8(tier), Key: key, Class: int32(class), Weight: 1}, e.Ticket())
 	} else {
-		c.b.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: 1})
+		c.b.Push(e, backlog.Arrival{Tier: int8(tier), Key: key, Class: int32(class), Weight: 1})
 	}
 	c.queued = append(c.queued, e)
 }
@@ -247,11 +247,11 @@ func TestScan_EntryCopiedLastIsQueuedAgain(t *testing.T) {
 	const n = 4 * backlog.PieceMax
 	for name, again := range map[string]func(b *backlog.Backlog[int], e *backlog.Entry[int]){
 		"older": func(b *backlog.Backlog[int], e *backlog.Entry[int]) {
-			b.Push(e, backlog.Arrival{Tier: 3, Weight: 1, Ticket: e.Ticket()})
+			b.PushAt(e, backlog.Arrival{Tier: 3, Weight: 1}, e.Ticket())
 		},
 		"younger": func(b *backlog.Backlog[int], e *backlog.Entry[int]) { b.Push(e, backlog.Arrival{Tier: 3, Weight: 1}) },
 		"another tier": func(b *backlog.Backlog[int], e *backlog.Entry[int]) {
-			b.Push(e, backlog.Arrival{Tier: 1, Weight: 1, Ticket: e.Ticket()})
+			b.PushAt(e, backlog.Arrival{Tier: 1, Weight: 1}, e.Ticket())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestScan_KeyMovesToAnotherTier(t *testing.T) {
 			}
 			for i := range entries[left:] {
 				e := &entries[left+i]
-				b.Push(e, backlog.Arrival{Tier: 5, Key: "k", Weight: 1, Ticket: e.Ticket()})
+				b.PushAt(e, backlog.Arrival{Tier: 5, Key: "k", Weight: 1}, e.Ticket())
 			}
 		}
 	}}
@@ -358,14 +358,14 @@ func TestScan_Run(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
 	var run backlog.Run[int]
 	left := n
-	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &left)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1}, 1, &left)
 	var keyed [20]backlog.Entry[int]
 	for i := range keyed {
 		keyed[i].Value = n + i
-		b.Push(&keyed[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1, Ticket: uint64(n + 1 + i)})
+		b.PushAt(&keyed[i], backlog.Arrival{Tier: 3, Key: "k", Weight: 1}, uint64(n+1+i))
 	}
 	lower := &backlog.Entry[int]{Value: n + len(keyed)}
-	b.Push(lower, backlog.Arrival{Tier: 2, Weight: 1, Ticket: n + 100})
+	b.PushAt(lower, backlog.Arrival{Tier: 2, Weight: 1}, n+100)
 	var p pieces
 	snapshot := backlog.ScanRuns(b, &p, p.keep, func(e *backlog.Entry[int], at uint64) (backlog.Piece[int], bool) {
 		if e != &run.Entry || at >= n {
@@ -403,7 +403,7 @@ func TestScan_RunEnds(t *testing.T) {
 	b := backlog.New[int](backlog.Config{Max: 10})
 	var run backlog.Run[int]
 	left := 2 * backlog.PieceMax
-	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1, Ticket: 1}, &left)
+	run.PushTo(b, backlog.Arrival{Tier: 3, Weight: 1}, 1, &left)
 	fill(b, 2, "k", 1)
 	p := pieces{}
 	p.others = func() {

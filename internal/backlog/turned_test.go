@@ -40,7 +40,7 @@ func TestModel_TurnedFollowsHasRoom(t *testing.T) {
 			keys.Review("c")
 		case 8:
 			if queued == 0 || rnd.IntN(2) == 0 {
-				b.Push(new(backlog.Entry[int]), backlog.Arrival{Tier: rnd.IntN(backlog.Tiers), Key: name, Weight: 1})
+				b.Push(new(backlog.Entry[int]), backlog.Arrival{Tier: int8(rnd.IntN(backlog.Tiers)), Key: name, Weight: 1})
 				queued++
 			} else if x := b.Peek(0); x != nil {
 				b.Start(x)

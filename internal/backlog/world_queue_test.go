@@ -31,9 +31,9 @@ func (w *world) serve(all bool) string {
 func (w *world) comeBack(r run) {
 	e := &backlog.Entry[int]{Value: r.id}
 	w.entries[r.id] = e
-	w.fast.Push(e, backlog.Arrival{
-		Tier: r.queue.tier, Key: r.queue.key, Class: r.queue.class, Weight: r.weight, Ticket: r.ticket,
-	})
+	w.fast.PushAt(e, backlog.Arrival{
+		Tier: int8(r.queue.tier), Key: r.queue.key, Class: int32(r.queue.class), Weight: int32(r.weight),
+	}, r.ticket)
 	w.slow.push(r.id, r.queue, r.weight, r.ticket)
 	if e.Ticket() != r.ticket {
 		w.t.Fatalf("entry %d has ticket %d, it had %d", r.id, e.Ticket(), r.ticket)

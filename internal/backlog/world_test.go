@@ -96,9 +96,9 @@ func (w *world) arrive(queue queueName, weight int) string {
 	e := &backlog.Entry[int]{Value: id}
 	w.entries[id] = e
 	if class == 0 {
-		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Weight: weight})
+		w.fast.Push(e, backlog.Arrival{Tier: int8(tier), Key: key, Weight: int32(weight)})
 	} else {
-		w.fast.Push(e, backlog.Arrival{Tier: tier, Key: key, Class: class, Weight: weight})
+		w.fast.Push(e, backlog.Arrival{Tier: int8(tier), Key: key, Class: int32(class), Weight: int32(weight)})
 	}
 	w.slow.push(id, queue, weight, 0)
 	if got {

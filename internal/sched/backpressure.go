@@ -38,7 +38,7 @@ func (b *backpressure) wait(ctx context.Context, a arrival) error {
 	e.queue.clock.last++
 	e.queue.read()
 	x.since = e.queue.clock.last
-	b.log.Push(&x.node, backlog.Arrival{Tier: int(a.Tier), Key: a.Key, Weight: 1, Ticket: uint64(x.since)})
+	b.log.PushAt(&x.node, backlog.Arrival{Tier: a.Tier, Key: a.Key, Weight: 1}, uint64(x.since))
 	e.dispatchAndUnlock(0, false) // the gate is not marked for the tier yet
 	suspended := Suspend(ctx)
 	err := b.await(ctx, x)

@@ -83,7 +83,7 @@ type node = backlog.Entry[*entry]
 
 // queued returns how the policy sees the entry. The item of a fifo has no key.
 func (x *entry) queued() backlog.Arrival {
-	return backlog.Arrival{Tier: int(x.Tier), Key: x.Key, Weight: int(x.Weight), Ticket: uint64(x.since)}
+	return backlog.Arrival{Tier: x.Tier, Key: x.Key, Weight: x.Weight}
 }
 
 // An entry without a key is its item's job in a fifo, and has a job of its own, or none.

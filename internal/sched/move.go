@@ -27,7 +27,7 @@ func (q *queue) move(p piece, tier int, now int64) {
 		x := p.x
 		q.log().Remove(&x.node)
 		x.Tier, x.since = int8(tier), now
-		q.log().Push(&x.node, x.queued())
+		q.log().PushAt(&x.node, x.queued(), uint64(x.since))
 		return
 	}
 	it := *p.it

@@ -153,7 +153,7 @@ func (q *queue) put(it item, tier, weight int) (place uint64) {
 	r := &q.runs[tier]
 	place = r.put(it, &q.spare)
 	if r.n == 1 {
-		r.run.PushTo(q.log(), backlog.Arrival{Tier: tier, Weight: weight, Ticket: uint64(it.since)}, &r.n)
+		r.run.PushTo(q.log(), backlog.Arrival{Tier: int8(tier), Weight: int32(weight)}, uint64(it.since), &r.n)
 		q.look()
 	}
 	return place
@@ -164,7 +164,7 @@ func (q *queue) push(x *entry, w *cancellation) {
 	x.waits = true
 	q.most = max(q.most, int(x.Weight))
 	if x.Key != "" {
-		q.log().Push(&x.node, x.queued())
+		q.log().PushAt(&x.node, x.queued(), uint64(x.since))
 		q.alone = -1
 		w.add(x)
 		return

@@ -76,7 +76,7 @@ func (s *stateIndex) queueUp(a queuedTask) {
 		class += ofSuspects
 		q.suspects.add(t)
 	}
-	q.order.Push(&t.entry, backlog.Arrival{Tier: int(t.tier), Key: a.key, Class: class, Weight: 1, Ticket: a.seq})
+	q.order.PushAt(&t.entry, backlog.Arrival{Tier: int8(t.tier), Key: a.key, Class: int32(class), Weight: 1}, a.seq)
 	s.keyTotals.enqueued(q, a.key)
 	s.tasks.append(&q.waiting, t)
 }
