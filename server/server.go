@@ -65,7 +65,7 @@ package server
 //   - log.go: the logs of commands
 //   - forward.go: the logs of commands that another process keeps
 //   - jobs.go: the number of commands that run at once
-//   - errorthrottle.go: logs an error once, and counts it then
+//   - errorthrottle.go: logs internal errors; those of an unavailable store once a minute, with their number
 
 import (
 	"cmp"

@@ -73,7 +73,7 @@ const (
 	Far   Cores = "far"
 )
 
-// state returns the state of a sample, or "" if seen does not tell.
+// state returns the state of a sample, or "" if seen does not determine it.
 func (d Distance) state(seen Trips) Cores {
 	switch low, high := min(d.Before, d.After), max(d.Before, d.After); {
 	case low == 0 || seen.Longest < farTrip*seen.Shortest:

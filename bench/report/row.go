@@ -44,7 +44,7 @@ type Part struct {
 
 // RowsOf lists what a result says: a row for each subject and reading, and for
 // each goal one that carries it. The readings that only goals are about
-// (allocations) have a row where there is a goal. seen tells close cores from far ones; see
+// (allocations) have a row where there is a goal. seen distinguishes close cores from far ones; see
 // [measure.Result.RatioOf].
 func RowsOf(suite string, r measure.Result, seen measure.Trips) ([]Row, error) {
 	goals, err := r.Case.ParsedGoals()

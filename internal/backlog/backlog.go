@@ -65,9 +65,9 @@
 //
 // # Cost
 //
-// Push, Peek, Start and Remove cost O(1) in a tier whose entries have one key
-// or none, and O(log k) in a tier where k keys wait; for an entry that has come
-// back, O(log n) more if n of its queue have. PeekOf costs O(1) for each class
+// Push, PushAt, Peek, Start and Remove cost O(1) in a tier whose entries have one key
+// or none, and O(log k) in a tier where k keys wait; for an entry that PushAt has put
+// before others of its queue, O(log n) more if n of these are queued. PeekOf costs O(1) for each class
 // that is taken, and for each that the key has entries of whose turn it is. A
 // start puts the queues of its key in other classes out of date; each of them
 // costs O(log k) more when it comes to the front. Nothing scans: entries of
@@ -154,7 +154,8 @@ type Arrival struct {
 	Class int32
 	// Weight is the number of slots that the entry needs, at least 1.
 	Weight int32
-	Tier   int8
+	// Tier is from 0, the lowest, to Tiers-1.
+	Tier int8
 }
 
 // Push queues e behind those of its tier, key and class. It panics if e is queued. It
@@ -163,7 +164,7 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) { b.PushAt(e, a, b.ticket+1) }
 
 // PushAt is Push for an entry that has a place in the order of arrival: its ticket, from 1. An
 // entry that comes back (its attempt failed, or the process that ran it is gone), or is queued again
-// after a restart, has its previous ticket. No two entries of a backlog may have the same ticket;
+// after a restart, has its previous ticket. PushAt panics if e is queued. No two entries of a backlog may have the same ticket;
 // tickets of later arrivals are larger. An entry that goes before others of its tier, key and class
 // costs O(log n) more where n have come back.
 func (b *Backlog[T]) PushAt(e *Entry[T], a Arrival, ticket uint64) {

@@ -25,7 +25,7 @@ func (e *Entry[T]) Weight() int { return int(e.weight) }
 // entry keeps it when it leaves, to come back with it; see [Backlog.PushAt].
 func (e *Entry[T]) Ticket() uint64 { return e.ticket }
 
-// SetTicket gives an entry that is not queued the ticket that it is to come with.
+// SetTicket sets what Ticket returns for an entry that is not queued; [Backlog.PushAt] sets it again.
 func (e *Entry[T]) SetTicket(ticket uint64) { e.ticket = ticket }
 
 // Tier is the tier of a queued entry.

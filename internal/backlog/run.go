@@ -18,9 +18,9 @@ type Run[T any] struct {
 	b *Backlog[T]
 }
 
-// PushTo queues a run that begins with one piece, with a ticket larger than those before it. n is
+// PushTo queues a run that begins with one piece, with a ticket larger than those of all earlier pieces. n is
 // how many pieces there are, as long as the run is queued; the pointer must not change for the
-// tier. It panics if the arrival has a key or a class.
+// tier. It panics if the arrival has a key or a class, or if the run is queued.
 func (r *Run[T]) PushTo(b *Backlog[T], a Arrival, ticket uint64, n *int) {
 	if a.Key != "" || a.Class != 0 {
 		panic("backlog: a run has no key and is of class 0")

@@ -102,7 +102,7 @@ func ScanRuns[T, V any](
 	return out
 }
 
-// scan is one run of Scan. Lines and flows come and go while the lock is not held, so
+// scan is one run of Scan. Queues and flows come and go while the lock is not held, so
 // it keeps none of them over a pause, but looks them up again by key, tier and class.
 type scan[T, V any] struct {
 	b       *Backlog[T]

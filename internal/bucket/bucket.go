@@ -14,7 +14,7 @@
 //
 // A [Bucket] consists of its account (the two counts), its waiters (a queue for each
 // tier), its guard (for how long each tier has been passed over) and its supply (a
-// second source of tokens). These know nothing of each other; drain.go decides with
+// second source of tokens). None of these calls another; drain.go decides with
 // them which entry gets which tokens. [Keys] has the counts of keys in a table, and
 // for each key that an entry waits for a keyQueue: a bucket whose source is the
 // bucket that all keys share.
@@ -55,8 +55,8 @@ const (
 	LateMax = 10_000_000
 
 	// CreditLife is how long after a late wake the tokens that were earned
-	// by then are kept past the capacity: time enough for the one that was
-	// woken to come back for them.
+	// by then are kept past the capacity: so that the woken
+	// waiter can still take them.
 	CreditLife = 10_000_000
 )
 

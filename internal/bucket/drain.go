@@ -40,8 +40,8 @@ func (b *Bucket) advance(now int64) {
 	b.plan(now)
 }
 
-// age tells the guard how long tiers were passed over since the last look: not while a debt
-// was repaid. The time at which the source went into debt is not known: if it is in debt now,
+// age adds to the guard the time since the last look in which tiers were passed over. Time in which
+// a debt was repaid does not count. The time at which the source went into debt is not known: if it is in debt now,
 // none of the time counts.
 func (b *Bucket) age(now int64) {
 	passed, from := b.passedOver(), now

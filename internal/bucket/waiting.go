@@ -40,7 +40,7 @@ func (b *Bucket) Waiting(now int64) []Waiting {
 
 // Earliest returns when an entry for n tokens that came to tier t now could be admitted at
 // the earliest, if no waiter gives up: when the tokens for it and for all
-// that go before it have been earned, or by the guard. It knows nothing of a source.
+// that go before it have been earned, or by the guard. It does not consider the source.
 func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
 	b.Advance(now)
 	switch {
@@ -58,7 +58,7 @@ func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
 
 // VacantAt returns when [Bucket.Take] could take n ≥ 0 tokens at the earliest, if
 // no waiter gives up: when all waiters have their tokens and the bucket holds n
-// more. It is [Never] for more than the bucket can hold. It knows nothing of a source.
+// more. It is [Never] for more than the bucket can hold. It does not consider the source.
 func (b *Bucket) VacantAt(now, n int64) int64 {
 	b.Advance(now)
 	switch {

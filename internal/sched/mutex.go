@@ -3,10 +3,10 @@ package sched
 import "sync"
 
 // spinMutex is a mutex for sections of a few dozen instructions. A goroutine that finds
-// it taken spins for about as long as a hundred sections take, tries again, and parks in
-// the end: sync.Mutex parks at once when other goroutines are ready to run, which costs ten
-// times as much as a section. Each hand-over moves a dozen cache lines to another core. An
-// owner that continues meanwhile, for several jobs, pays that once.
+// it taken spins for about as long as a hundred sections take (with shared slots, a few), tries
+// again, and parks in the end: sync.Mutex parks at once when other goroutines are ready to run,
+// and to park and be woken takes far longer than a section. Each hand-over moves a dozen cache
+// lines to another core. An owner that continues meanwhile, for several jobs, pays that once.
 type spinMutex struct {
 	spins int // iterations before the second try, and twice as many before the third; immutable
 	mu    sync.Mutex

@@ -16,7 +16,7 @@ import (
 // them a line of JSON.
 const permitsPath = "/cluster/permits"
 
-// permitLease is how long a node has its permits without hearing of the leader. It is longer than
+// permitLease is how long a node has its permits without an answer of the leader. It is longer than
 // the leader's lease (2 s) and the opening of the store together: otherwise the death of a leader
 // would end the work of all hosts.
 const permitLease = 5 * time.Second

@@ -65,7 +65,7 @@ func reasonPaused(c *trial) {
 	paused := c.now
 	c.pass(time.Second)
 	low := stint.Low
-	c.edit(queue.Edit{Tier: &low}, id) // by somebody else
+	c.edit(queue.Edit{Tier: &low}, id) // by another operator
 	if r := c.firstReason(id, queue.CodeTaskPaused); !strings.HasPrefix(r.By, operator) || !r.Since.Equal(paused) {
 		c.Errorf("the reason is %+v", r)
 	}

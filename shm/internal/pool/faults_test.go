@@ -136,19 +136,19 @@ var faults = []struct{ name, file, code, instead string }{
 	},
 	{
 		"ReapOwners does not query the receivers of recovered slots", "repair.go",
-		"\t\tdead = m.examineOwners(l)\n", "\t\tdead = m.examineOwners(l) && dead\n\t\tm.pool.reclaim(l)\n\t\treturn\n",
+		"\t\tdead = m.examineOwners(l)\n", "\t\tdead = m.examineOwners(l) && dead\n\t\tm.pool.recoverSlots(l)\n\t\treturn\n",
 	},
 	{
 		"ReapOwners leaves a free slot to a dead waiter", "repair.go",
-		"\t\tm.pool.reclaim(l)\n\t\tdead = m.examineOwners(l)\n",
-		"\t\tdead = m.examineOwners(l)\n\t\tm.pool.reclaim(l)\n",
+		"\t\tm.pool.recoverSlots(l)\n\t\tdead = m.examineOwners(l)\n",
+		"\t\tdead = m.examineOwners(l)\n\t\tm.pool.recoverSlots(l)\n",
 	},
 	{
-		"reclaim frees only slots that are held", "repair.go",
+		"recoverSlots frees only slots that are held", "repair.go",
 		"!isFree(seen) && !p.lives(seen)", "!isFree(seen) && seen&granted == 0 && !p.lives(seen)",
 	},
 	{
-		"reclaim overwrites a slot that has changed", "repair.go",
+		"recoverSlots overwrites a slot that has changed", "repair.go",
 		"l.slot(s).cas(seen, freed(seen))\n\t\t}\n\t\tp.place",
 		"l.slot(s).store(freed(seen))\n\t\t}\n\t\tp.place",
 	},

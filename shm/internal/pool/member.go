@@ -82,7 +82,7 @@ func (p *Pool) vacate(i int) {
 		l := &p.limits[n]
 		l.want(i).store(0)
 		l.mask.clear(1 << i)
-		p.reclaim(l)
+		p.recoverSlots(l)
 	}
 	for n := range p.buckets {
 		b := &p.buckets[n]

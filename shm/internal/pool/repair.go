@@ -11,7 +11,7 @@ func (m *Member) Reap() {
 		}
 	}
 	for n := range p.limits {
-		p.reclaim(&p.limits[n])
+		p.recoverSlots(&p.limits[n])
 	}
 }
 
@@ -24,7 +24,7 @@ func (h *Handle) ReapOwners() {
 	m, l := h.member, h.limit
 	for dead := true; dead; {
 		m.pool.takeUnwanted(l)
-		m.pool.reclaim(l)
+		m.pool.recoverSlots(l)
 		dead = m.examineOwners(l)
 	}
 }
@@ -63,11 +63,11 @@ func (p *Pool) examine(i int) (dead bool) {
 	return false
 }
 
-// reclaim frees the slots of all owners that are gone, not only of those that this call
+// recoverSlots frees the slots of all owners that are gone, not only of those that this call
 // found: a slot may be granted to a participant that was marked as dead just before. It
 // places all free slots, since participants may have died right after they freed one. A
 // slot that is granted to a stopped process is granted to the next waiter instead.
-func (p *Pool) reclaim(l *limit) {
+func (p *Pool) recoverSlots(l *limit) {
 	for s := range l.count {
 		if seen := l.slot(s).load(); !isFree(seen) && !p.lives(seen) {
 			l.slot(s).cas(seen, freed(seen))
