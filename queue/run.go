@@ -154,7 +154,7 @@ func (s *session) left() error {
 		left = append(left, fmt.Sprintf("%s (%s)", a.lease.id, a.Kind))
 	}
 	if len(left) == 0 {
-		return errors.New("queue: the store has not answered a claim; tasks that it leased run again when their leases expire")
+		return errors.New("queue: the store has not answered a claim; tasks that it leased run again when the leases expire")
 	}
 	slices.Sort(left)
 	return fmt.Errorf("queue: handlers do not return though their contexts have ended: %v", left)

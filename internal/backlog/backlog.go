@@ -164,9 +164,9 @@ func (b *Backlog[T]) Push(e *Entry[T], a Arrival) { b.PushAt(e, a, b.ticket+1) }
 
 // PushAt is Push for an entry that has a place in the order of arrival: its ticket, from 1. An
 // entry that comes back (its attempt failed, or the process that ran it is gone), or is queued again
-// after a restart, has its previous ticket. PushAt panics if e is queued. No two entries of a backlog may have the same ticket;
-// tickets of later arrivals are larger. An entry that goes before others of its tier, key and class
-// costs O(log n) more where n have come back.
+// after a restart, has its previous ticket. No two entries of a backlog may have the same ticket;
+// tickets of later arrivals are larger. It panics if e is queued. An entry that goes before
+// others of its tier, key and class costs O(log n) more where n have come back.
 func (b *Backlog[T]) PushAt(e *Entry[T], a Arrival, ticket uint64) {
 	if e.queue != nil {
 		panic("backlog: entry is queued already")
