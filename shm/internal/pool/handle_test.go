@@ -213,6 +213,36 @@ func TestB8_OneLooksForTheDeadInEachPeriod(t *testing.T) {
 	}
 }
 
+// A grant that its receiver has not accepted for too long goes to the next waiter at once: that one is
+// in the mask already, so nothing else would grant it the slot.
+func TestB8_GrantThatIsTakenBackGoesToTheNextWaiter(t *testing.T) {
+	shape := Shape{Participants: 3, Limits: []int{1}}
+	p := New(make([]uint64, shape.Words()), shape, asleep{})
+	var all []*Member
+	for i := range shape.Participants {
+		p.state(i).store(stateOf(1))
+		all = append(all, p.member(i, 1))
+	}
+	holder, stopped, waiter := all[0].Handle(0), all[1].Handle(0), all[2].Handle(0)
+	if _, ok := holder.Take(3); !ok {
+		t.Fatal("a free slot was refused")
+	}
+	stopped.Want(Want{Tier: 3, Ticket: 1, Count: 1})
+	waiter.Want(Want{Tier: 3, Ticket: 2, Count: 1})
+	holder.Release(0)
+	for n := range periodsMax + 1 {
+		if waiter.Check() {
+			t.Fatalf("after %d sweeps the slot has been taken back from the waiter that came first", n)
+		}
+		if all[2].Sweep(0, 1) {
+			t.Fatal("the sweep looked for the dead, and with that for free slots, in the period of another")
+		}
+	}
+	if !waiter.Check() {
+		t.Error("the slot has been taken back, and the next waiter has no grant")
+	}
+}
+
 // apart is a host whose other processes have ended: nothing but the caller holds a lock.
 type apart struct{ asleep }
 
