@@ -72,7 +72,10 @@ func Of(task queue.Task) (Transfer, error) {
 		t.Done, t.Size = max(t.Done, task.Progress.Done), max(t.Size, task.Progress.Total)
 		t.Rate = rateOf(task.Progress.Note)
 		if left := t.Size - t.Done; t.Rate > 0 && left > 0 {
-			t.ETA = time.Duration(float64(left) / t.Rate * float64(time.Second))
+			// Above a century, while an upload stalls, it is meaningless and would overflow.
+			if seconds := float64(left) / t.Rate; seconds < 100*365*24*3600 {
+				t.ETA = time.Duration(seconds * float64(time.Second))
+			}
 		}
 	case queue.Succeeded:
 		result, err := queue.Result[Result](task)

@@ -101,6 +101,9 @@ func (p *plan) done() (bytes int64) {
 			bytes += b.sent.Load()
 		}
 	}
+	if p.layout.size == 0 { // of the standard input, whose size is not known
+		return bytes
+	}
 	return min(bytes, p.layout.size)
 }
 

@@ -452,6 +452,35 @@ func TestE4_InputOfUnknownLength(t *testing.T) {
 	}
 }
 
+// While the input of the process is uploaded, its progress is known, if not its size.
+func TestE1_ProgressOfTheInput(t *testing.T) {
+	in, feed := io.Pipe()
+	r := newRig(t, transfer.Config{Input: in})
+	r.run(1)
+	id := r.addUpload(transfer.Upload{Path: transfer.Input, Name: "in", ChunkSize: chunkSize}, queue.Options{})
+	want := content(1, 2*chunkSize+1)
+	write := func(part []byte) {
+		if _, err := feed.Write(part); err != nil {
+			t.Error(err)
+		}
+	}
+	write(want[:2*chunkSize])
+	write(want[2*chunkSize:])
+	r.until(id, "reported", func(task queue.Task) bool { return task.Progress.Done >= chunkSize })
+	task, err := r.queue.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := transfer.Of(task); err != nil || seen.Done < chunkSize || seen.Size != 0 {
+		t.Errorf("%d bytes of %d are done, %v", seen.Done, seen.Size, err)
+	}
+	if err := feed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(id, queue.Succeeded)
+	r.server.has(t, "in", want)
+}
+
 // Add refuses what cannot be uploaded, with all problems of the upload.
 func TestE2_AddRefuses(t *testing.T) {
 	r := newRig(t, transfer.Config{})

@@ -258,6 +258,16 @@ func TestE2_RetriedThreeTimes(t *testing.T) {
 }
 
 // A list of uploads, which more programs read than the store, has no password of a URL.
+func TestOf_NoTimeWhileAnUploadStalls(t *testing.T) {
+	task := queue.Task{Spec: queue.Spec{Kind: string(transfer.Kind)}, State: queue.Running, Progress: queue.Progress{
+		Done: 1, Total: 10 << 30, Note: "0.01 B/s",
+	}}
+	task.Payload = []byte(`{"path":"a","to":"http://127.0.0.1/"}`)
+	if seen, err := transfer.Of(task); err != nil || seen.Rate != 0.01 || seen.ETA != 0 {
+		t.Errorf("at %v B/s, it is there in %v, %v", seen.Rate, seen.ETA, err)
+	}
+}
+
 func TestOf_HasNoPassword(t *testing.T) {
 	task := queue.Task{Spec: queue.Spec{Kind: string(transfer.Kind), Payload: []byte(
 		`{"path":"/a","to":"https://ann:secret@example.com/files/"}`)}}

@@ -3,10 +3,19 @@
 package main_test
 
 import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // The log of a command that writes more than is kept has the error at its end, when it is
@@ -64,6 +73,42 @@ func TestC6_LogEndOfAKilledServer(t *testing.T) {
 	}
 	if _, err := os.Stat(tail); !os.IsNotExist(err) {
 		t.Errorf("the tail is still there: %v", err)
+	}
+	s.stop()
+}
+
+// A reader of a log that pauses for so long that the server ends the answer gets the rest in another one.
+func TestC4_LogInSeveralAnswers(t *testing.T) {
+	s := serve(t)
+	id := s.submit("seq 1 1000")
+	s.stint("wait", id)
+	at := &url.URL{Scheme: "http", Host: "stint"}
+	socket := filepath.Join(s.dir, "stint-data", "stint.sock")
+	proxy := httputil.NewSingleHostReverseProxy(at)
+	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	proxy.ErrorLog, proxy.FlushInterval = log.New(io.Discard, "", 0), -1
+	cuts := 0
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if cuts < 3 && r.Header.Get("Content-Type") == "application/octet-stream" {
+			cuts++
+			r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, 1000), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}
+		return nil
+	}
+	dir := t.TempDir()
+	l, err := net.Listen("unix", filepath.Join(dir, "stint.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := &httptest.Server{Listener: l, Config: &http.Server{Handler: proxy}} //nolint:gosec // the client is ours
+	front.Start()
+	defer front.Close()
+	whole, inPieces := s.stint("logs", id), s.stint("logs", "--server", dir, id)
+	if inPieces.status != 0 || inPieces.stdout != whole.stdout || len(whole.stdout) < 3000 || cuts != 3 {
+		t.Errorf("after %d cuts, it prints %d bytes of %d, exit status %d: %s",
+			cuts, len(inPieces.stdout), len(whole.stdout), inPieces.status, inPieces.stderr)
 	}
 	s.stop()
 }

@@ -80,6 +80,7 @@ func TestRun_ExitStatus(t *testing.T) {
 		{"not executable", "a\n", "/dev/null|x", "permission denied", 126},
 		{"program from the input", "true\nno-such\n", "{}|x", "job 2: no-such: executable file not found", 1},
 		{"unknown priority", "high\nurgent\n", "--priority|{}|true", `unknown priority "urgent": use lowest`, 1},
+		{"a control sequence", "a\x1b[1mb\n", "-C| |echo {2}", "input 1 (a?[1mb): no such field", 1},
 		{"missing field", "a b\nc\n", "-C| |echo {2}", "input 2 (c): no such field: the command asks for {2}", 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {

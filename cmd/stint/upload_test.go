@@ -380,6 +380,38 @@ func TestE4_UploadWithOtherCredentials(t *testing.T) {
 
 // With --again, files that have been sent are sent once more, each time, and one that such a call has left unfinished
 // continues.
+// An upload whose directory another process has locked, without a socket, says what it waits for, and continues when
+// that process has ended.
+func TestE4_UploadWaitsForASilentProcess(t *testing.T) {
+	t.Parallel()
+	r := receive(t)
+	want := r.file("a", 1000)
+	other := r.command("serve", "--dir", "uploads", "--queue", "none")
+	startLines(t, other).next()
+	if err := os.Remove(filepath.Join(r.dir, "uploads", "stint.sock")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := r.uploads("a")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, cmd)
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	if err != nil || !strings.Contains(line, "uploads open and does not answer") ||
+		!strings.Contains(line, fmt.Sprint(other.Process.Pid)) {
+		t.Errorf("it says %q, %v", line, err)
+	}
+	_ = other.Process.Kill()
+	finish(t, other)
+	go func() { _, _ = io.Copy(io.Discard, stderr) }()
+	if status := finish(t, cmd); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	r.has("a", want)
+	r.stop()
+}
+
 func TestE4_UploadAgain(t *testing.T) {
 	t.Parallel()
 	r := receive(t)

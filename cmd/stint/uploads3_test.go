@@ -97,10 +97,12 @@ func TestE4_UploadsToS3HaveNamesOfTheirOwn(t *testing.T) {
 	b := newBucket(t)
 	b.file("photos/may/1.jpg", 1000)
 	b.file("photos/june/1.jpg", 2000)
-	u := b.upload("photos")
-	for _, path := range []string{"photos/june/1.jpg", "photos/may/1.jpg"} {
-		if u.status != 125 || !strings.Contains(u.stderr, path) {
-			t.Errorf("%+v", u)
+	for _, args := range [][]string{nil, {"--to", "S3://films/new"}} {
+		u := b.upload(append(args, "photos")...)
+		for _, path := range []string{"photos/june/1.jpg", "photos/may/1.jpg"} {
+			if u.status != 125 || !strings.Contains(u.stderr, path) {
+				t.Errorf("%+v", u)
+			}
 		}
 	}
 	if _, err := os.Stat(filepath.Join(b.objects, "new", "1.jpg")); !errors.Is(err, fs.ErrNotExist) {

@@ -259,7 +259,7 @@ func (s *server) keep(part minio.ObjectPart) {
 
 // Send sends a chunk as a part. A part with the same number is replaced.
 func (s *server) Send(ctx context.Context, _ *protocol.File, l protocol.Lane, p *protocol.Piece) (int64, error) {
-	if p.Size > 0 || p.Chunk == 0 { // an upload has at least one part
+	if p.Size > 0 || p.Offset == 0 { // an upload has at least one part
 		if err := s.put(ctx, l.URL, p); err != nil {
 			return 0, err
 		}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -179,6 +180,32 @@ func TestE4_S3Input(t *testing.T) {
 		r := newRig(t, g.url, transfer.Config{Input: bytes.NewReader(want)})
 		r.run()
 		name := fmt.Sprint("input-", size)
+		r.wait(r.addUpload(transfer.Upload{Path: transfer.Input, Name: name, ChunkSize: part}), queue.Succeeded)
+		if got, _ := g.object(t, "in/"+name); !bytes.Equal(got, want) {
+			t.Errorf("the object has %d bytes; want %d", len(got), size)
+		}
+	}
+}
+
+// The answer to a part is lost after the server has it: the part is not sent again, and above all not
+// replaced by what is left of it, nothing.
+func TestE4_S3AnswerToAPartOfTheInputIsLost(t *testing.T) {
+	g := newGateway(t)
+	for i, size := range []int{10, part, part + 1} {
+		f := newFront(t, g)
+		var sent atomic.Int64
+		f.fault = func(w http.ResponseWriter, r *http.Request) bool {
+			if !isPart(r) || sent.Add(1) > 1 {
+				return false
+			}
+			f.proxy.ServeHTTP(httptest.NewRecorder(), r)
+			w.WriteHeader(http.StatusBadGateway)
+			return true
+		}
+		want := content(byte(i), size)
+		r := newRig(t, f.url, transfer.Config{Input: bytes.NewReader(want)})
+		r.run()
+		name := fmt.Sprint("lost-", size)
 		r.wait(r.addUpload(transfer.Upload{Path: transfer.Input, Name: name, ChunkSize: part}), queue.Succeeded)
 		if got, _ := g.object(t, "in/"+name); !bytes.Equal(got, want) {
 			t.Errorf("the object has %d bytes; want %d", len(got), size)

@@ -101,6 +101,8 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 			return nothing(noLog(&task))
 		case errors.Is(err, httpstore.ErrNoAnswer):
 			return err // the server is there, and may be stopped
+		case err != nil && from != had && errors.Is(err, queue.ErrUnavailable):
+			// The reader of the output paused for longer than the server waits: the rest follows.
 		case err != nil && !f.follow, over && failed == logsTries,
 			err != nil && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrNotFound):
 			return err

@@ -240,7 +240,10 @@ func (f *uploadFlags) config(args []string) (cfg upload.Config, err error) {
 }
 
 // toS3 reports whether the uploads go to a bucket.
-func (f *uploadFlags) toS3() bool { return strings.HasPrefix(f.to, "s3://") }
+func (f *uploadFlags) toS3() bool {
+	const scheme = "s3://" // in capitals, too: see RFC 3986, section 3.1
+	return len(f.to) >= len(scheme) && strings.EqualFold(f.to[:len(scheme)], scheme)
+}
 
 // ownNames checks that no two files would become the same object of a bucket, where the last would replace
 // the others. A tus server gives such files different names.
@@ -250,7 +253,7 @@ func ownNames(files []string) error {
 		name := filepath.Base(path)
 		if other, twice := seen[name]; twice {
 			return fmt.Errorf("%s and %s would be the same object: send them by separate calls, with --name or another --to",
-				other, path)
+				view.Plain(other), view.Plain(path))
 		}
 		seen[name] = path
 	}
@@ -274,6 +277,7 @@ func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Conf
 		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1,
 		Command:  isolate.Config{Grace: isolate.DefaultGrace},
 		Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler), S3: s3.Open},
+		MinFree:  uploadMinFree,
 		Logger:   slog.New(slog.NewTextHandler(f.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Patience: 1,
 	}
@@ -285,6 +289,10 @@ func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Conf
 	client.Patience, client.Timeout = time.Second, callTimeout
 	return own, client
 }
+
+// uploadMinFree is the free disk space below which uploads are refused, in bytes: only their tasks
+// are on this disk, and a full disk may be why its files are uploaded.
+const uploadMinFree = 16 << 20
 
 // files returns the paths of what the arguments and --from name, and the errors of directories that cannot be read.
 func (f *uploadFlags) files(args []string) (files []string, unread []error, err error) {

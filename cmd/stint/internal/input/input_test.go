@@ -62,6 +62,7 @@ func TestRecords_Errors(t *testing.T) {
 		says string
 	}{
 		{"NUL", strings.NewReader("a\nb\x00\n"), input.ErrNUL, "input 2"},
+		{"NUL in the last record", strings.NewReader("a\nb\x00c\x00"), input.ErrNUL, "input 2"},
 		{"too long", strings.NewReader("a\n" + strings.Repeat("x", input.MaxRecord+70_000)), input.ErrLong, "input 2"},
 		{"read", io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(broken)), broken, "input 2"},
 	} {
@@ -86,6 +87,9 @@ func FuzzRecords(f *testing.F) {
 				t.Errorf("error for %q: %v", text, err)
 			}
 			return
+		}
+		if sep != 0 && strings.Contains(text, "\x00") {
+			t.Errorf("%q has a NUL byte, and its records %q", text, got)
 		}
 		want := slices.DeleteFunc(strings.Split(text, string([]byte{sep})), func(s string) bool { return s == "" })
 		if !slices.Equal(got, want) {

@@ -44,11 +44,12 @@ func AllRecords(r io.Reader, sep byte) iter.Seq2[string, error] {
 func records(buffered *bufio.Reader, sep byte, empty bool, yield func(string, error) bool) {
 	for n := 1; ; {
 		record, err := next(buffered, sep)
-		if err == nil && sep != 0 && bytes.IndexByte(record, 0) >= 0 {
+		last := err == io.EOF //nolint:errorlint // next returns it bare
+		if (err == nil || last) && sep != 0 && bytes.IndexByte(record, 0) >= 0 {
 			err = ErrNUL
 		}
 		switch {
-		case err == io.EOF && len(record) == 0: //nolint:errorlint // next returns it bare
+		case last && len(record) == 0:
 			return
 		case err != nil && err != io.EOF: //nolint:errorlint // likewise
 			yield("", fmt.Errorf("input %d: %w", n, err))

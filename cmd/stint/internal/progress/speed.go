@@ -66,11 +66,21 @@ func (s *speed) estimate(now time.Time, snap Snapshot) Estimate {
 	if total == 0 {
 		total = snap.Guess
 	}
-	if left := total - snap.Done(); total > 0 && left > 0 && e.PerSecond > 0 {
-		// Above a century the time is meaningless, and would overflow.
-		if seconds := float64(left) / e.PerSecond; seconds < 100*365*24*3600 {
-			e.Left = time.Duration(seconds * float64(time.Second))
-		}
+	if total > 0 {
+		e.Left = TimeLeft(total-snap.Done(), e.PerSecond)
 	}
 	return e
+}
+
+// TimeLeft returns how long something takes of which so much is left, and so much is done in a
+// second; 0 if it is done, if nothing is done, and above a century, which would be meaningless.
+func TimeLeft(left int64, perSecond float64) time.Duration {
+	if left <= 0 || perSecond <= 0 {
+		return 0
+	}
+	seconds := float64(left) / perSecond
+	if seconds >= 100*365*24*3600 {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second))
 }

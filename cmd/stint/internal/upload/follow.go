@@ -26,6 +26,10 @@ type follower struct {
 	failed map[queue.ID]*int // that have ended without success, with their count in sum; they may be retried
 	sum    Sum
 	paused bool // all unfinished uploads are paused, and the note about it was shown
+
+	busy  error     // why this process does not serve the directory, or nil
+	since time.Time // when calls to the process that does began to fail; zero while it answers
+	noted bool      // that was shown
 }
 
 // every is the interval between two polls. With very many uploads a poll takes longer, and
@@ -68,6 +72,7 @@ func (f *follower) untilFinished(ctx context.Context, server *remote.Server) err
 		if err := f.look(ctx, server); err != nil {
 			return err
 		}
+		f.since, f.noted = time.Time{}, false
 		if len(f.mine) == 0 {
 			if err := f.retried(ctx, server); err != nil || len(f.mine) == 0 {
 				return err
@@ -83,7 +88,8 @@ func (f *follower) untilFinished(ctx context.Context, server *remote.Server) err
 
 // revive decides what happens to the known uploads: those that have succeeded are skipped, or added anew with
 // Config.Again, and dead and cancelled ones are tried again. One whose task has other credentials than this
-// call gives is added anew, because a retry would be refused as before.
+// call gives is added anew, because a retry would be refused as before, and so is one that has been forgotten
+// since its receipt.
 func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 	var known []queue.ID
 	anew := make(map[queue.ID]string) // with what is appended to the unique name
@@ -92,7 +98,9 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 			known = append(known, id)
 		}
 	}
+	found := make(map[queue.ID]bool)
 	err := f.each(ctx, server, known, func(task *queue.Task) error {
+		found[task.ID] = true
 		switch task.State {
 		case queue.Succeeded:
 			if f.cfg.Again {
@@ -118,14 +126,24 @@ func (f *follower) revive(ctx context.Context, server *remote.Server) error {
 		}
 		return nil
 	})
+	if errors.Is(err, errForgotten) {
+		for _, id := range known {
+			if !found[id] {
+				anew[id] = ""
+			}
+		}
+		err = nil
+	}
 	if err != nil || len(anew) == 0 {
 		return err
 	}
 	var tasks []queue.NewTask
 	for id, suffix := range anew {
 		task := *f.mine[id]
-		task.Unique, _, _ = strings.Cut(task.Unique, afterText)
-		task.Unique += suffix
+		if suffix != "" {
+			task.Unique, _, _ = strings.Cut(task.Unique, afterText)
+			task.Unique += suffix
+		}
 		tasks = append(tasks, task)
 	}
 	if err := f.submit(ctx, server, tasks); err != nil {
@@ -157,6 +175,9 @@ func (f *follower) look(ctx context.Context, server *remote.Server) error {
 		unfinished[t.ID] = true
 		v.Size += t.Size
 		v.Done += t.Done
+		if t.Size == 0 {
+			v.Unsized += t.Done
+		}
 		v.Rate += t.Rate
 		switch t.State {
 		case queue.Running:
@@ -266,10 +287,14 @@ const terminateMax = 10 * time.Second
 // idsAtOnce is the number of IDs that one call asks for.
 const idsAtOnce = 500
 
-// each calls fn for each task in ids. It returns an error if one of them does not exist.
+// errForgotten is the error of each.
+var errForgotten = errors.New("an upload was removed while it was followed")
+
+// each calls fn for each task in ids. If some of them do not exist, it returns errForgotten in the end.
 func (f *follower) each(
 	ctx context.Context, server *remote.Server, ids []queue.ID, fn func(*queue.Task) error,
 ) error {
+	forgotten := false
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), idsAtOnce)]
 		found := 0
@@ -282,10 +307,11 @@ func (f *follower) each(
 				return err
 			}
 		}
-		if found < len(some) {
-			return errors.New("an upload was removed while it was followed")
-		}
+		forgotten = forgotten || found < len(some)
 		ids = ids[len(some):]
+	}
+	if forgotten {
+		return errForgotten
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type View struct {
 	Running []transfer.Transfer
 	// Done, Size and Rate are sums over the unfinished ones: bytes, and bytes per second.
 	Done, Size int64
+	Unsized    int64 // of Done, what belongs to uploads whose size is not known
 	Rate       float64
 	Left       int // unfinished ones
 	Others     int // unfinished ones of other calls
@@ -243,9 +244,17 @@ func overall(v View) string {
 	if v.Sum.Cancelled > 0 {
 		line += fmt.Sprintf(", %d cancelled", v.Sum.Cancelled)
 	}
-	line += fmt.Sprintf(", %s of %s, %s", Size(v.Done), Size(v.Size), speed(v.Done, v.Size, v.Rate))
-	if rest := v.Size - v.Done; rest > 0 && v.Rate > 0 {
-		line += ", " + progress.ClockText(time.Duration(float64(rest)/v.Rate*float64(time.Second))) + " left"
+	switch {
+	case v.Unsized == 0:
+		line += fmt.Sprintf(", %s of %s, %s", Size(v.Done), Size(v.Size), speed(v.Done, v.Size, v.Rate))
+		if left := progress.TimeLeft(v.Size-v.Done, v.Rate); left > 0 {
+			line += ", " + progress.ClockText(left) + " left"
+		}
+	case v.Size == 0:
+		line += fmt.Sprintf(", %s, %s", Size(v.Done), rate(v.Rate))
+	default:
+		line += fmt.Sprintf(", %s of %s and %s of the input, %s", Size(v.Done-v.Unsized), Size(v.Size), Size(v.Unsized),
+			rate(v.Rate))
 	}
 	if v.Others > 0 {
 		line += fmt.Sprintf("; %d of other calls", v.Others)
@@ -264,8 +273,12 @@ func finishedLine(t transfer.Transfer) string {
 	}
 }
 
+// share returns how much is done, in percent if the size is known.
 func share(done, size int64) string {
-	if size == 0 {
+	switch {
+	case size == 0 && done > 0:
+		return Size(done)
+	case size == 0:
 		return "   "
 	}
 	return fmt.Sprintf("%3d%%", done*100/size)

@@ -72,6 +72,23 @@ func TestE3_AllBytesAreSent(t *testing.T) {
 }
 
 // Each line of JSON has its event, and the last one the counts.
+// The line about all uploads has their sizes, as far as they are known, and a time only if it means something.
+func TestE3_LineOfAll(t *testing.T) {
+	for want, v := range map[string]upload.View{
+		"1 left, 5 B of 10 B, 1 B/s, 0:05 left":           {Done: 5, Size: 10, Rate: 1},
+		"1 left, 5 B, 1 B/s":                              {Done: 5, Unsized: 5, Rate: 1},
+		"1 left, 5 B of 10 B and 3 B of the input, 1 B/s": {Done: 8, Unsized: 3, Size: 10, Rate: 1},
+		"1 left, 0 B of 10.0 GiB, 0 B/s":                  {Size: 10 << 30, Rate: 0.01}, // in centuries
+	} {
+		var out strings.Builder
+		v.Left = 1
+		(&upload.Bars{W: &out, Width: func() int { return 80 }}).Progress(v)
+		if got := strings.TrimSpace(out.String()); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
+
 func TestE2_LinesOfJSON(t *testing.T) {
 	var out, notes strings.Builder
 	j := &upload.JSON{Notes: upload.Notes{W: &notes}, Out: &out}

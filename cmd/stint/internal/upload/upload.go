@@ -26,10 +26,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/transfer"
@@ -75,6 +77,23 @@ func Run(ctx, force context.Context, cfg Config) (sum Sum, err error) {
 		if err == nil || !errors.Is(err, errServerGone) || ctx.Err() != nil {
 			return sum, err
 		}
+		run.unanswered()
+	}
+}
+
+// silenceMax is how long the process that has locked the directory may give no answer, as while it
+// starts or ends, until that is shown.
+const silenceMax = 5 * time.Second
+
+// unanswered shows once that another process has locked the directory and does not answer.
+func (f *follower) unanswered() {
+	switch now := clock.Now(); {
+	case f.busy == nil:
+	case f.since.IsZero():
+		f.since = now
+	case !f.noted && now.Sub(f.since) >= silenceMax:
+		f.noted = true
+		f.note("waits for the process that has %s open and does not answer: %v", f.cfg.Serve.Dir, f.busy)
 	}
 }
 
@@ -87,13 +106,14 @@ func (f *follower) once(ctx, force context.Context) (Sum, error) {
 	cfg.Ready = func([]string) { close(ready) }
 	go func() { ended <- serve.Run(serving, force, cfg) }()
 	own := true
+	f.busy = nil
 	select {
 	case <-ready:
 	case err := <-ended:
 		if !errors.Is(err, syscall.EAGAIN) {
 			return Sum{}, err
 		}
-		own = false
+		own, f.busy = false, err
 		if f.cfg.Own {
 			return Sum{}, errBusy
 		}
@@ -106,7 +126,13 @@ func (f *follower) once(ctx, force context.Context) (Sum, error) {
 		}
 		return Sum{}, err
 	}
-	sum, err := f.follow(ctx, server)
+	var sum Sum
+	if own {
+		err = server.Configure(serving, queue.DefaultQueue, queue.Settings{Keep: queue.Retention{Count: keepCount}})
+	}
+	if err == nil {
+		sum, err = f.follow(ctx, server)
+	}
 	err = errors.Join(err, server.Close())
 	if own {
 		stop()
@@ -114,6 +140,10 @@ func (f *follower) once(ctx, force context.Context) (Sum, error) {
 	}
 	return sum, err
 }
+
+// keepCount is the number of finished uploads that are remembered for a day: a call that is given
+// again skips them. By default a queue remembers fewer.
+const keepCount = 10_000_000
 
 // errServerGone is the error of a call to a server that has ended.
 var errServerGone = errors.New("the server has ended")

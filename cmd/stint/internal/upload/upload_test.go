@@ -21,6 +21,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/upload"
 	"github.com/stintgo/stint/internal/peer"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/transfer"
 	"github.com/stintgo/stint/transfer/receiver"
 )
@@ -150,5 +151,24 @@ func TestE2_RunEndsAtOnce(t *testing.T) {
 	cfg.Uploads = []transfer.Upload{{Path: transfer.Input, InputName: "this", Name: "in", To: server.URL + "/files/"}}
 	if _, err := upload.Run(ctx, force, cfg); !errors.Is(err, serve.ErrForced) {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// The process that sends uploads has its queue remember very many of them, so that the same command skips
+// them all.
+func TestE4_FinishedUploadsAreRemembered(t *testing.T) {
+	t.Parallel()
+	cfg := configIn(t, t.TempDir())
+	if _, err := upload.Run(t.Context(), t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	store, err := filestore.Open(filepath.Join(cfg.Serve.Dir, "store"), filestore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	set, err := store.Settings(t.Context())
+	if n := set[queue.DefaultQueue].InForce.Keep.Count; err != nil || n < 1_000_000 {
+		t.Errorf("it remembers %d, %v", n, err)
 	}
 }
