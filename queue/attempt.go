@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/stintgo/stint/internal/clock"
 )
 
 // Attempt is one attempt of a task in this process; a [Handler] receives it. Its methods
@@ -161,7 +163,13 @@ func (a *Attempt) Outcome(err error) Outcome {
 	}
 	a.inTx = true
 	a.mu.Unlock()
-	return a.outcomeOf(ctx, err)
+	o := a.outcomeOf(ctx, err)
+	if !o.RunAt.IsZero() {
+		// With a monotonic reading, so that the store has the delay, whatever the system clock is set to. The clock
+		// of the queue has none.
+		o.RunAt = clock.Now().Add(o.RunAt.Sub(a.queue.clock.Now()))
+	}
+	return o
 }
 
 // Reported is what a handler has reported so far.

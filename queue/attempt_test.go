@@ -1,12 +1,15 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/stintgo/stint"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/memstore"
 )
 
 // A handler that a test calls without a queue has its task, and its reports can be read.
@@ -34,5 +37,34 @@ func TestC8_SnoozeDelay(t *testing.T) {
 	}
 	if d, ok := queue.SnoozeDelay(errors.New("boom")); d != 0 || ok {
 		t.Errorf("SnoozeDelay of another error = %s, %t", d, ok)
+	}
+}
+
+// A store that settles an attempt in a transaction gets the delay of the next one exactly, whatever the system
+// clock is set to: the time has a monotonic reading.
+func TestC11_OutcomeOfATransactionHasADelay(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	defer func() { _ = store.Close() }()
+	q := queue.New(store, queue.Config{})
+	ctx, stop := context.WithCancel(t.Context())
+	q.Handle("kind", func(_ context.Context, a *queue.Attempt) error {
+		defer stop()
+		for _, err := range []error{errors.New("a failure"), queue.Snooze(time.Hour)} {
+			if o := a.Outcome(err); o.RunAt == o.RunAt.Round(0) { //nolint:contextcheck,staticcheck // == compares it
+				t.Errorf("%v: the time %s has no monotonic reading", err, o.RunAt)
+			}
+		}
+		if o := a.Outcome(nil); !o.RunAt.IsZero() { //nolint:contextcheck // the attempt has it
+			t.Errorf("a success has the time %s", o.RunAt)
+		}
+		return nil
+	})
+	var ids queue.IDs
+	task := queue.NewTask{ID: ids.New(time.Now()), Spec: queue.Spec{Kind: "kind"}}
+	if _, err := store.Submit(ctx, time.Now(), []queue.NewTask{task}); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Run(ctx, stint.New(1, stint.Config{})); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

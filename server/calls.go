@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -46,6 +47,10 @@ func (c calls) heartbeat(ctx context.Context, now time.Time, in wire.HeartbeatCa
 
 func (c calls) command(ctx context.Context, now time.Time, in queue.Command) (wire.Changed, error) {
 	n, err := c.store.Command(ctx, now, in)
+	if n > 0 && errors.Is(err, queue.ErrUnavailable) {
+		// Not as the problem that clients answer by repeating the call, which would exceed its limit.
+		err = fmt.Errorf("%d tasks were changed, and then: %v", n, err) //nolint:errorlint // see above
+	}
 	return wire.Changed{Changed: n}, err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stintgo/stint/internal/wire"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/httpstore"
 	"github.com/stintgo/stint/queue/memstore"
 	"github.com/stintgo/stint/server"
 )
@@ -278,5 +279,32 @@ func TestC6_AnswersThatCannotBeEncoded(t *testing.T) {
 		if status, code := answered(t, s, request(http.MethodPost, path, body)); status != 500 || code != wire.Internal {
 			t.Errorf("%s is answered %d %s", path, status, code)
 		}
+	}
+}
+
+// partly is a store whose commands change some tasks, and cannot read others.
+type partly struct {
+	queue.Store
+	calls int
+}
+
+func (s *partly) Command(context.Context, time.Time, queue.Command) (int, error) {
+	s.calls++
+	return 3, fmt.Errorf("%w: the rest", queue.ErrUnavailable)
+}
+
+// A client does not repeat a command that has changed some tasks: it would change more than its limit.
+func TestC11_CommandInPartIsNotRepeated(t *testing.T) {
+	store := &partly{Store: memstore.New(memstore.Config{})}
+	front := httptest.NewServer(server.New(store, server.Config{Hosts: []string{"127.0.0.1"}, Token: secret}))
+	defer front.Close()
+	client, err := httpstore.Open(front.URL, httpstore.Config{Token: secret, Patience: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	_, err = client.Command(t.Context(), time.Now(), queue.Command{Do: queue.OrderPause, Limit: 3, All: true})
+	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "3 tasks were") || store.calls != 1 {
+		t.Errorf("after %d calls: %v", store.calls, err)
 	}
 }

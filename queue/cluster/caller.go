@@ -157,7 +157,7 @@ func newFollower(state *nodeState, patience time.Duration, events int) (follower
 	if err != nil {
 		return follower{}, err
 	}
-	return follower{s, &submits{send: s.Submit}}, nil
+	return follower{s, &submits{send: s.Submit, patience: patience}}, nil
 }
 
 // Submit is as [queue.Store] says.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -40,7 +41,14 @@ func (n *Node) Heartbeat(
 // Command is as [queue.Store] says. If the leader changes meanwhile, the number is that of
 // the tasks which the last attempt has changed.
 func (n *Node) Command(ctx context.Context, now time.Time, c queue.Command) (int, error) {
-	return route(ctx, n.calls, now, func(s queue.Store, now time.Time) (int, error) { return s.Command(ctx, now, c) })
+	var rest error // of a command that has changed some tasks: to repeat it could exceed its limit
+	changed, err := route(ctx, n.calls, now, func(s queue.Store, now time.Time) (n int, err error) {
+		if n, err = s.Command(ctx, now, c); n > 0 {
+			rest, err = err, nil
+		}
+		return n, err
+	})
+	return changed, cmp.Or(err, rest)
 }
 
 // Find is as [queue.Store] says.

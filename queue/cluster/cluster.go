@@ -330,6 +330,7 @@ func (n *Node) Close() error {
 		stop()
 		n.members.leave()
 		n.state.end(queue.ErrClosed)
+		remote := n.calls.remote.Close() // calls at the leader end now
 		n.running.Wait()
 		n.permits.running.Wait()
 		ended := n.election.wait()
@@ -341,7 +342,7 @@ func (n *Node) Close() error {
 		defer stop()
 		err := n.endpoint.close(ctx)
 		n.targets.close()
-		n.closed = errors.Join(ended, err, n.calls.remote.Close())
+		n.closed = errors.Join(ended, err, remote)
 	})
 	return n.closed
 }

@@ -25,14 +25,21 @@ const (
 
 // electionTimer decides when a follower looks whether it can lead.
 type electionTimer struct {
-	signs     chan struct{} // receives when the leader may have changed
-	pause     time.Duration // after the next sign; owned by the loop that calls await and led
-	invited   atomic.Int64  // until when another node lets this one lead, in Unix nanoseconds
-	nodes     atomic.Int64  // that the leader knew when it last answered
-	countedAt atomic.Int64  // when that was, in Unix nanoseconds
+	signs chan struct{} // receives when the leader may have changed
+	pause time.Duration // after the next sign; owned by the loop that calls await and led
+	nodes atomic.Int64  // that the leader knew when it last answered
+
+	begun     time.Time    // the zero of the times below, which the system clock does not move
+	invited   atomic.Int64 // until when another node lets this one lead, in ns
+	countedAt atomic.Int64 // when the leader last answered, in ns
 }
 
-func newElectionTimer() *electionTimer { return &electionTimer{signs: make(chan struct{}, 1)} }
+func newElectionTimer() *electionTimer {
+	return &electionTimer{signs: make(chan struct{}, 1), begun: clock.Now()}
+}
+
+// now is the time in ns since the timer was made.
+func (t *electionTimer) now() int64 { return int64(clock.Now().Sub(t.begun)) }
 
 // suspect makes the node look whether the leader has changed.
 func (t *electionTimer) suspect() {
@@ -43,18 +50,18 @@ func (t *electionTimer) suspect() {
 }
 
 // invite makes the node try to lead for a while, because another node lets it.
-func (t *electionTimer) invite(now time.Time) {
-	t.invited.Store(now.Add(invitedFor).UnixNano())
+func (t *electionTimer) invite() {
+	t.invited.Store(t.now() + int64(invitedFor))
 	t.suspect()
 }
 
 // isInvited reports whether another node has just let this one lead.
-func (t *electionTimer) isInvited() bool { return clock.Now().UnixNano() < t.invited.Load() }
+func (t *electionTimer) isInvited() bool { return t.now() < t.invited.Load() }
 
 // answered records that the leader has answered, and how many nodes it knows.
 func (t *electionTimer) answered(nodes int) {
 	t.nodes.Store(int64(nodes))
-	t.countedAt.Store(clock.Now().UnixNano())
+	t.countedAt.Store(t.now())
 }
 
 // led records that a node leads: the next sign is the first one that it has gone.
@@ -90,7 +97,7 @@ func (t *electionTimer) await(ctx context.Context, left time.Duration) {
 // stops answering is noticed by that.
 func (t *electionTimer) later() time.Duration {
 	above := t.nodes.Load() - looksFree
-	if above <= 0 || clock.Now().UnixNano()-t.countedAt.Load() > int64(2*enrollEvery) {
+	if above <= 0 || t.now()-t.countedAt.Load() > int64(2*enrollEvery) {
 		return 0
 	}
 	return time.Duration(rand.Int64N(above * int64(lookEach))) //nolint:gosec // no secret

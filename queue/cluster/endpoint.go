@@ -110,7 +110,7 @@ func (e *endpoint) answerInvitation(w http.ResponseWriter, r *http.Request) {
 	case e.state.life.Err() != nil || !e.state.ledGroups.accept(leads, now):
 		w.WriteHeader(http.StatusConflict)
 	default:
-		e.state.timer.invite(now)
+		e.state.timer.invite()
 	}
 }
 

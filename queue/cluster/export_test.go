@@ -20,7 +20,7 @@ func OpenAround(ctx context.Context, open Opener, cfg Config, around func(http.H
 func Submits(
 	send func(context.Context, time.Time, []queue.NewTask) ([]queue.Receipt, error),
 ) func(context.Context, time.Time, []queue.NewTask) ([]queue.Receipt, error) {
-	return (&submits{send: send}).submit
+	return (&submits{send: send, patience: 20 * time.Second}).submit
 }
 
 // NameIn returns the name of a node of a process in a namespace of process numbers.

@@ -197,11 +197,15 @@ func (s *session) received(now time.Time, node string, l *ledger.Ledger, r repor
 	s.wake()
 }
 
-// next returns what has to be sent.
-func (h *hub) next(s *session) answer {
+// next returns what has to be sent, and whether the session has not been ended: after that, nothing is
+// confirmed, because the lease of the leader may be over.
+func (h *hub) next(node string, s *session) (a answer, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	a := answer{Ack: s.ack}
+	if h.sessions[node] != s {
+		return a, false
+	}
+	a.Ack = s.ack
 	for _, o := range s.orders {
 		a.Orders = append(a.Orders, o)
 	}
@@ -218,7 +222,7 @@ func (h *hub) next(s *session) answer {
 	clear(s.usage)
 	clear(s.rates)
 	clear(s.rateUsage)
-	return a
+	return a, true
 }
 
 // left ends a session. The permits of its node stay for their lease.
@@ -276,7 +280,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) error {
 	defer end()
 	sends.Go(func() {
 		defer end()
-		h.send(ctx, w, control, s)
+		h.send(ctx, w, control, q.Node, s)
 	})
 	for {
 		var next report
@@ -297,7 +301,9 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // send sends answers until ctx ends or the node does not read them.
-func (h *hub) send(ctx context.Context, w http.ResponseWriter, control *http.ResponseController, s *session) {
+func (h *hub) send(
+	ctx context.Context, w http.ResponseWriter, control *http.ResponseController, node string, s *session,
+) {
 	out := json.NewEncoder(w)
 	for {
 		select {
@@ -305,7 +311,8 @@ func (h *hub) send(ctx context.Context, w http.ResponseWriter, control *http.Res
 		case <-ctx.Done():
 			return
 		}
-		if control.SetWriteDeadline(clock.Now().Add(h.lease)) != nil || out.Encode(h.next(s)) != nil ||
+		a, ok := h.next(node, s)
+		if !ok || control.SetWriteDeadline(clock.Now().Add(h.lease)) != nil || out.Encode(a) != nil ||
 			control.Flush() != nil {
 			return
 		}

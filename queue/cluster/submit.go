@@ -23,7 +23,8 @@ const (
 // submits are the calls of Submit that a follower sends to the leader. A call by HTTP takes
 // much longer than the decision about a task, so calls that have to wait are joined.
 type submits struct {
-	send func(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error)
+	send     func(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error)
+	patience time.Duration // of send; a call that has waited for as long is not sent after one that was not answered
 
 	mu    sync.Mutex // guards the fields below
 	sent  int        // calls that are under way
@@ -42,6 +43,7 @@ type shared struct {
 // sharer is a caller of a shared call.
 type sharer struct {
 	tasks []queue.NewTask
+	bytes int
 
 	done     chan struct{} // closed when the fields below are set
 	receipts []queue.Receipt
@@ -54,8 +56,9 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 	if s.sent < submitsAtOnce {
 		s.sent++
 		s.mu.Unlock()
-		defer s.ended() //nolint:contextcheck // the next call is one of other callers
-		return s.send(ctx, now, tasks)
+		receipts, err := s.send(ctx, now, tasks)
+		s.ended(err) //nolint:contextcheck // the next call is one of other callers
+		return receipts, err
 	}
 	c := s.join(now, tasks)
 	s.mu.Unlock()
@@ -63,7 +66,25 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 	case <-c.done:
 		return c.receipts, c.err
 	case <-ctx.Done():
+		s.leave(c)
 		return nil, context.Cause(ctx)
+	}
+}
+
+// leave removes a caller from the call that it shares, if that has not been sent.
+func (s *submits) leave(one *sharer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range s.queue {
+		at := slices.Index(c.callers, one)
+		if at < 0 {
+			continue
+		}
+		c.callers, c.tasks, c.bytes = slices.Delete(c.callers, at, at+1), c.tasks-len(one.tasks), c.bytes-one.bytes
+		if len(c.callers) == 0 {
+			s.queue = slices.Delete(s.queue, i, i+1)
+		}
+		return
 	}
 }
 
@@ -81,31 +102,34 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
 		c = &shared{now: now, begun: clock.Now()}
 		s.queue = append(s.queue, c)
 	}
-	added := &sharer{tasks: tasks, done: make(chan struct{})}
+	added := &sharer{tasks: tasks, bytes: bytes, done: make(chan struct{})}
 	c.callers, c.tasks, c.bytes = append(c.callers, added), c.tasks+len(tasks), c.bytes+bytes
 	return added
 }
 
-// ended ends a call, and begins the next one that waits.
-func (s *submits) ended() {
+// ended ends a call, and begins the next one that waits. If the call was not answered, those that
+// have waited for as long as it may take have its error: their callers would wait many times as long.
+func (s *submits) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for errors.Is(err, queue.ErrUnavailable) && len(s.queue) > 0 && clock.Now().Sub(s.queue[0].begun) >= s.patience {
+		answerAll(s.queue[0].callers, nil, err)
+		s.queue = slices.Delete(s.queue, 0, 1)
+	}
 	if len(s.queue) == 0 {
 		s.sent--
 		return
 	}
 	c := s.queue[0]
 	s.queue = slices.Delete(s.queue, 0, 1)
-	go func() {
-		defer s.ended()
-		s.sendFor(c, c.callers)
-	}()
+	go func() { s.ended(s.sendFor(c, c.callers)) }()
 }
 
 // sendFor sends the tasks of some callers of c in one call. A call is accepted as a whole, so the
 // task of one of them may be why it is refused: then each half of them has a call, one after the
-// other, and so on. A call for each, all at once, would come just when a queue is full.
-func (s *submits) sendFor(c *shared, callers []*sharer) {
+// other, and so on. A call for each, all at once, would come just when a queue is full. sendFor
+// returns the error of the last call.
+func (s *submits) sendFor(c *shared, callers []*sharer) error {
 	var tasks []queue.NewTask
 	for _, one := range callers {
 		tasks = append(tasks, one.tasks...)
@@ -115,10 +139,15 @@ func (s *submits) sendFor(c *shared, callers []*sharer) {
 	receipts, err := s.send(context.Background(), c.now.Add(clock.Now().Sub(c.begun)), tasks)
 	if err != nil && len(callers) > 1 && !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrClosed) {
 		half := len(callers) / 2
-		s.sendFor(c, callers[:half])
-		s.sendFor(c, callers[half:])
-		return
+		_ = s.sendFor(c, callers[:half]) // their callers have it
+		return s.sendFor(c, callers[half:])
 	}
+	answerAll(callers, receipts, err)
+	return err
+}
+
+// answerAll answers the callers of a call.
+func answerAll(callers []*sharer, receipts []queue.Receipt, err error) {
 	for _, one := range callers {
 		if one.err = err; err == nil {
 			one.receipts, receipts = slices.Clip(receipts[:len(one.tasks)]), receipts[len(one.tasks):]

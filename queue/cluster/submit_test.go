@@ -228,3 +228,81 @@ func TestC11_CallsMadeAgainStateTheTimeOfTheAttempt(t *testing.T) {
 		}
 	})
 }
+
+// While the leader is not answered for, a call that has waited for as long as one may take is not sent: the
+// last of many would wait for many times as long.
+func TestC11_SharedCallsHaveOnePatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const patience = 20 * time.Second
+		submit := cluster.Submits(func(context.Context, time.Time, []queue.NewTask) ([]queue.Receipt, error) {
+			time.Sleep(patience)
+			return nil, queue.ErrUnavailable
+		})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				_, err := submit(t.Context(), time.Now(), make([]queue.NewTask, queue.MaxSubmit))
+				if !errors.Is(err, queue.ErrUnavailable) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 2*patience {
+			t.Errorf("the last caller is answered after %s", took)
+		}
+	})
+}
+
+// The tasks of a caller whose context has ended are not sent, unless they are under way.
+func TestC11_LeftCallsAreNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		submit := cluster.Submits(func(_ context.Context, _ time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			sent += len(tasks)
+			time.Sleep(time.Minute)
+			return make([]queue.Receipt, len(tasks)), nil
+		})
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		var all sync.WaitGroup
+		for i, n := range []int{1, 1, 100, 10, queue.MaxSubmit} { // the third and fourth would share a call
+			ctx := t.Context()
+			if i == 2 || i == 4 {
+				ctx = short
+			}
+			all.Go(func() {
+				receipts, err := submit(ctx, time.Now(), make([]queue.NewTask, n))
+				if left := errors.Is(err, context.DeadlineExceeded); left != (ctx == short) || !left && len(receipts) != n {
+					t.Errorf("caller %d has %d receipts, %v", i, len(receipts), err)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		if sent != 12 {
+			t.Errorf("%d tasks are sent, want 12", sent)
+		}
+	})
+}
+
+// partly is a store whose commands change some tasks, and cannot read others.
+type partly struct {
+	queue.Store
+	calls int
+}
+
+func (s *partly) Command(context.Context, time.Time, queue.Command) (int, error) {
+	s.calls++
+	return 3, queue.ErrUnavailable
+}
+
+// A command that has changed some tasks is not repeated: it would change more than its limit.
+func TestC11_CommandInPartIsNotRepeated(t *testing.T) {
+	s := new(partly)
+	changed, err := cluster.LeaderOf(s).Command(t.Context(), time.Now(), queue.Command{Do: queue.OrderPause, Limit: 3})
+	if changed != 3 || !errors.Is(err, queue.ErrUnavailable) || s.calls != 1 {
+		t.Errorf("%d calls, %d changed: %v", s.calls, changed, err)
+	}
+}

@@ -34,6 +34,10 @@ type term struct {
 	differ sync.Once // is done when the clocks of the database server and of this host have been found to differ
 }
 
+// streamsOfNode is how many streams a leader expects of each node: the signals of queues, events, and
+// callers that wait for the end of a task.
+const streamsOfNode = 8
+
 // newTerm returns the lead of a node that has opened a store. leads is the number of groups that its
 // process leads already, lease that of permits.
 func newTerm(opened Store, self *identity, leads int, lease time.Duration, log *slog.Logger) *term {
@@ -49,6 +53,7 @@ func newTerm(opened Store, self *identity, leads int, lease time.Duration, log *
 	}
 	t.front = server.New(t.calls, server.Config{
 		Hosts: []string{self.contact.host()}, Token: self.contact.token, MaxItem: itemMax, Logger: log, Clock: opened.Now,
+		MaxStreams: streamsOfNode * rosterMost,
 	})
 	return t
 }

@@ -81,11 +81,17 @@ func isBusy(err error) bool {
 func (s *Store) resolve(
 	ctx context.Context, now time.Time, leases []machine.Lease, wait time.Duration,
 ) (settled map[string]bool, open int, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.life, stop)() //nolint:contextcheck // Close does not wait for transactions of others
 	keys := make([][]byte, len(leases))
 	for i, l := range leases {
 		keys[i] = []byte(machine.OutcomeKey(l))
 	}
 	rows, err := s.db.fences(ctx, keys, wait)
+	if s.life.Err() != nil {
+		return nil, 0, queue.ErrClosed
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("fence attempts: %w", err)
 	}

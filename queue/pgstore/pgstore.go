@@ -104,9 +104,10 @@ type Store struct {
 	outcomes *machine.TxOutcomes
 	// waits has an element for each call of Settle that waits for transactions, and so holds a connection.
 	// They leave the others of the pool to the lease and the batches.
-	waits     chan struct{}
-	stopInbox context.CancelFunc
-	inbox     sync.WaitGroup
+	waits chan struct{}
+	life  context.Context //nolint:containedctx // ends when Close begins
+	end   context.CancelFunc
+	inbox sync.WaitGroup
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -164,13 +165,12 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		Machine: m, rows: r, db: db, log: log, outcomes: machine.NewTxOutcomes(m),
 		waits: make(chan struct{}, t.config.MaxConns/2),
 	}
-	life, stopInbox := context.WithCancel(context.WithoutCancel(ctx))
-	s.stopInbox = stopInbox
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	b := inbox{
 		submissions: machine.NewTxSubmissions(m), outcomes: s.outcomes, now: r.Now, log: log, check: router.CheckOf(ctx),
 		refused: make(map[string]time.Time), waiting: make(map[string]string),
 	}
-	s.inbox.Go(func() { b.run(life) })
+	s.inbox.Go(func() { b.run(s.life) })
 	return s, nil
 }
 
@@ -231,7 +231,7 @@ func (s *Store) Now() time.Time { return s.rows.Now() }
 // process can lead at once after Close, or, if the server did not answer, when the lease of
 // this one has ended.
 func (s *Store) Close() error {
-	s.stopInbox()
+	s.end()
 	s.rows.GiveUpSoon()
 	s.inbox.Wait()
 	return s.Machine.Close()

@@ -396,6 +396,41 @@ func TestC11_SettleTxAndTheReturn(t *testing.T) {
 	noRows(t, c, cfg)
 }
 
+// Close does not wait for the transactions of handlers that have returned, for 2 s each.
+func TestC11_CloseBesideOpenTransactions(t *testing.T) {
+	dsn, cfg := sharedServer(t), pgstore.Config{Schema: newSchema()}
+	s, c, now := open(t, dsn, cfg), connection(t, dsn), time.Now()
+	tx := begins(t, c, pgx.ReadCommitted)
+	var left []queue.Outcome
+	for range 4 {
+		task := running(t, s, now)
+		settles(t, tx, cfg, success(&task))
+		left = append(left, success(&task))
+	}
+	settled := make(chan error, 1)
+	go func() {
+		_, err := s.Settle(context.WithoutCancel(t.Context()), now, left)
+		settled <- err
+	}()
+	const waiting = `select exists (select from pg_locks where not granted)`
+	for waits := false; !waits; {
+		if err := tx.QueryRow(t.Context(), waiting).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-settled; !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("the call that waited for a transaction ends with %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("Close took %s: it waited for the transaction", took)
+	}
+	rollsBack(t, tx)
+}
+
 // TestModel_SettleTx: handlers settle tasks in transactions that also write a row of their own;
 // connections break, leases expire, leaders are killed, in a random order. Each task
 // has succeeded once, and its row is that of the attempt that has succeeded.

@@ -86,11 +86,13 @@ type RateClaim struct {
 
 // RateOrder is an [Order] for a token account.
 type RateOrder struct {
-	ID      uint64        `json:"id"`
-	Granted uint64        `json:"granted"`        // tokens that it was granted, ever
-	Rival   int           `json:"rival"`          // the highest tier that waits on other nodes, or -1
-	Debt    int64         `json:"-"`              // the end of the debt by the ledger's clock, in ns
-	Left    time.Duration `json:"left,omitempty"` // until the end of the debt, in ns
+	ID      uint64 `json:"id"`
+	Granted uint64 `json:"granted"` // tokens that it was granted, ever
+	Rival   int    `json:"rival"`   // the highest tier that waits on other nodes, or -1
+	// Capacity is that of the rate, the smallest of all nodes; 0 if the leader is of a version that did not send it.
+	Capacity int64         `json:"capacity,omitempty"`
+	Debt     int64         `json:"-"`              // the end of the debt by the ledger's clock, in ns
+	Left     time.Duration `json:"left,omitempty"` // until the end of the debt, in ns
 }
 
 // RateUsage is the state of a rate for one of its token accounts.

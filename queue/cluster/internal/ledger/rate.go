@@ -166,7 +166,7 @@ func (l *Ledger) balanceRate(now time.Time, r *rate) {
 	}
 	highest, second := r.rivals()
 	for _, d := range r.drawers {
-		o := RateOrder{ID: d.claim.ID, Granted: d.granted, Rival: highest}
+		o := RateOrder{ID: d.claim.ID, Granted: d.granted, Rival: highest, Capacity: capacity}
 		if d.need() > 0 && d.claim.Tier == highest {
 			o.Rival = second
 		}
@@ -217,7 +217,8 @@ func (d *drawer) before(e *drawer, now time.Time) bool {
 // rounding only.
 func (d *drawer) orderRate(l *Ledger, o RateOrder) {
 	was := d.order
-	same := was.Granted == o.Granted && was.Rival == o.Rival && (was.Debt-o.Debt)/int64(time.Millisecond) == 0
+	sameDebt := (was.Debt-o.Debt)/int64(time.Millisecond) == 0
+	same := was.Granted == o.Granted && was.Rival == o.Rival && was.Capacity == o.Capacity && sameDebt
 	if same && was.ID == o.ID {
 		return
 	}

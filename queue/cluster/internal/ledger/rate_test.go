@@ -272,6 +272,30 @@ func TestC11_LeasedTokensComeBack(t *testing.T) {
 	}
 }
 
+// The smallest capacity counts. A host with a larger one takes what it waits for in parts, also if the other
+// host comes while it waits or goes, and waits too or does not.
+func TestC11_HostsOfDifferentCapacity(t *testing.T) {
+	for name, waits := range map[string]bool{"the other waits": true, "the other has the rate open": false} {
+		t.Run(name, func(t *testing.T) {
+			m := newMarket(t, 1, 100, 10, 2)
+			large, small := m.hosts[0], m.hosts[1]
+			large.account = ledger.NewTokenAccount(1, "rate", m.rate, 100)
+			small.dead = true
+			large.needs = []int64{60}
+			m.extra = 100 // until the second host comes
+			m.run(300 * time.Millisecond)
+			small.dead = false
+			if waits {
+				small.needs = []int64{5, 5, 5}
+			}
+			m.run(3 * time.Second)
+			if large.spent != 60 || waits && small.spent != 15 {
+				t.Errorf("%d and %d tokens are spent; want 60 and 15", large.spent, small.spent)
+			}
+		})
+	}
+}
+
 // TestC11_Debt: a token account may take more than there is, once, and no other token account gets tokens
 // until that is repaid.
 func TestC11_Debt(t *testing.T) {

@@ -8,6 +8,7 @@ type TokenAccount struct {
 	rate      string
 	perSecond float64
 	capacity  int64
+	most      int64 // the capacity of the rate, as far as is known: at most that of the account
 
 	seen, spent, returned, refunded uint64
 
@@ -22,7 +23,7 @@ type TokenAccount struct {
 
 // NewTokenAccount returns a token account without tokens. The id is new on its node.
 func NewTokenAccount(id uint64, rate string, perSecond float64, capacity int64) *TokenAccount {
-	return &TokenAccount{id: id, rate: rate, perSecond: perSecond, capacity: capacity, rival: -1}
+	return &TokenAccount{id: id, rate: rate, perSecond: perSecond, capacity: capacity, most: capacity, rival: -1}
 }
 
 // Tokens returns how many tokens the token account has.
@@ -37,7 +38,7 @@ func (a *TokenAccount) Rival() int { return a.rival }
 // Take spends n tokens, or as many as the bucket can hold at once; with debt all n. It
 // returns how many, 0 if the token account has too few: then the ledger is asked for them.
 func (a *TokenAccount) Take(n int64, debt bool) int64 {
-	least := min(n, a.capacity)
+	least := min(n, a.most)
 	if debt {
 		least = n
 	}
@@ -61,7 +62,7 @@ func (a *TokenAccount) Return(n int64) { a.refunded += uint64(max(n, 0)) } //nol
 // Want sets the highest tier that waits, from 0, what its first entry needs, and how many
 // entries wait.
 func (a *TokenAccount) Want(tier int, n int64, waiting int) {
-	a.tier, a.need, a.waiting = tier, min(n, a.capacity), waiting
+	a.tier, a.need, a.waiting = tier, n, waiting
 	if waiting == 0 {
 		a.debt = 0
 	}
@@ -70,15 +71,19 @@ func (a *TokenAccount) Want(tier int, n int64, waiting int) {
 // Ask makes the next claim ask for the usage of the rate.
 func (a *TokenAccount) Ask() { a.ask = true }
 
-// Apply does what an order says, and reports whether there are new tokens, or others wait
-// no longer.
+// Apply does what an order says, and reports whether there are new tokens, others wait
+// no longer, or the bucket holds more or less at once.
 func (a *TokenAccount) Apply(o RateOrder) (news bool) {
 	if o.Granted > a.seen {
 		a.seen = o.Granted
 		news = true
 	}
-	news = news || a.rival != o.Rival
-	a.rival = o.Rival
+	most := a.capacity
+	if o.Capacity > 0 {
+		most = min(most, o.Capacity)
+	}
+	news = news || a.rival != o.Rival || a.most != most
+	a.rival, a.most = o.Rival, most
 	return news
 }
 
@@ -119,7 +124,7 @@ func (a *TokenAccount) needed() int64 {
 	if a.waiting == 0 {
 		return 0
 	}
-	return max(0, a.need-a.Tokens())
+	return max(0, min(a.need, a.most)-a.Tokens())
 }
 
 // extra is how many tokens more the token account would use at once: those of a turn, if several
@@ -128,7 +133,7 @@ func (a *TokenAccount) extra() int64 {
 	if a.waiting < 2 {
 		return 0
 	}
-	return min(int64(a.perSecond*turn.Seconds()), a.capacity)
+	return min(int64(a.perSecond*turn.Seconds()), a.most)
 }
 
 // Urgent reports whether the ledger has to know of the token account at once.
