@@ -57,6 +57,10 @@ type Pause struct {
 // A finished task is kept longer, and not counted, while an unfinished task comes after
 // it: see After and AfterAny of [Options]. That does not hold for a task without success
 // that another one waits for in After, which would wait for ever.
+//
+// A task that has been forgotten is not known any more: a call of Submit whose answer was lost, and
+// that is repeated for as long as the Patience of a client or a node, accepts it anew. With a Count that
+// is reached within that time, a Unique name with UniqueFor prevents this.
 type Retention struct {
 	Age   time.Duration `json:"age_ns,omitempty"` // at most 1e18 ns, which is 31 years
 	Count int           `json:"count,omitempty"`  // of a queue

@@ -47,22 +47,30 @@ func NowIn(ctx context.Context, now func() time.Time) time.Time {
 // Remote is the clock of another machine, which is read over a network from time to time and
 // advanced by the monotonic clock of this one meanwhile. Its times grow: if the other clock is
 // set, Remote approaches it slowly, so that a lease or a delay that lasts for minutes hardly
-// changes its length. The zero value is not valid before the first call of Read. It is safe
-// for concurrent use.
+// changes its length. If this machine was suspended meanwhile, Remote catches up at once. The zero
+// value is not valid before the first call of Read. It is safe for concurrent use.
 type Remote struct {
 	mu    sync.Mutex
-	at    time.Time // by the clock of this machine, with a monotonic reading,
-	shows time.Time // when the remote one showed this
+	at    time.Time     // by the clock of this machine, with a monotonic reading,
+	shows time.Time     // when the remote one showed this
+	slept time.Duration // what suspended returned then
 }
 
 // remoteSlew is the largest correction, as a part of the time since the last reading: 1/200.
 const remoteSlew = 200
 
+// suspendedMin is more than the two readings of suspended are apart: shorter times are noise.
+const suspendedMin = time.Second
+
 // Read records that the other clock showed a time, and that the answer with it arrived at a
 // time after the question had been sent at another one.
-func (r *Remote) Read(shown, sent, received time.Time) {
+func (r *Remote) Read(shown, sent, received time.Time) { r.read(shown, sent, received, suspended()) }
+
+func (r *Remote) read(shown, sent, received time.Time, slept time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	missed := slept - r.slept // by the monotonic clock
+	r.slept = slept
 	way := received.Sub(sent) / 2 // the error is at most that
 	shown = shown.Round(0).Add(way)
 	if r.at.IsZero() {
@@ -74,6 +82,9 @@ func (r *Remote) Read(shown, sent, received time.Time) {
 		return
 	}
 	is := r.shows.Add(passed)
+	if behind := shown.Sub(is); missed > suspendedMin && behind > way {
+		is = is.Add(min(missed, behind))
+	}
 	if off := shown.Sub(is); off.Abs() > way {
 		most := passed / remoteSlew
 		is = is.Add(max(-most, min(most, off)))

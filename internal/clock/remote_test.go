@@ -51,3 +51,39 @@ func TestRemote(t *testing.T) {
 		}
 	})
 }
+
+// While the machine is suspended, the monotonic clock stands still, and the other clock goes on: the remote clock
+// catches up at once, if the other one has really gone on, and only by as much.
+func TestRemoteAfterASuspension(t *testing.T) {
+	const slept, since = 8 * time.Hour, 3 * time.Hour // before the first reading
+	for name, c := range map[string]struct{ gone, slept, want time.Duration }{
+		"suspended":                         {slept, slept, slept},
+		"the other clock was set back, too": {slept - time.Hour, slept, slept - time.Hour},
+		"the other clock was set ahead":     {slept + time.Hour, slept, slept},
+		"both machines were suspended":      {0, slept, 0},
+		"only the other clock was set":      {slept, 0, 0},
+		"an inexact reading":                {slept, 20 * time.Millisecond, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r clock.Remote
+				now := time.Now()
+				r.ReadAfter(since, now, now, now)
+				time.Sleep(time.Second)
+				now = time.Now()
+				r.ReadAfter(since+c.slept, now.Add(c.gone), now, now)
+				ahead := r.Now().Sub(now.Round(0))
+				if ahead < c.want || ahead > c.want+10*time.Millisecond { // and what it corrects in any second
+					t.Errorf("it has gone on by %v, want %v", ahead, c.want)
+				}
+			})
+		})
+	}
+}
+
+// The time of suspension does not go back, and is not negative.
+func TestSuspended(t *testing.T) {
+	if first, second := clock.Suspended(), clock.Suspended(); first < -time.Second || second < first-time.Second {
+		t.Errorf("%v and then %v", first, second)
+	}
+}
