@@ -47,9 +47,8 @@ func (c calls) heartbeat(ctx context.Context, now time.Time, in wire.HeartbeatCa
 
 func (c calls) command(ctx context.Context, now time.Time, in queue.Command) (wire.Changed, error) {
 	n, err := c.store.Command(ctx, now, in)
-	if n > 0 && errors.Is(err, queue.ErrUnavailable) {
-		// Not as the problem that clients answer by repeating the call, which would exceed its limit.
-		err = fmt.Errorf("%d tasks were changed, and then: %v", n, err) //nolint:errorlint // see above
+	if n > 0 && errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, wire.ErrInPart) {
+		err = fmt.Errorf("%w: %d tasks were changed, and then: %w", wire.ErrInPart, n, err)
 	}
 	return wire.Changed{Changed: n}, err
 }

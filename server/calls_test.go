@@ -293,18 +293,34 @@ func (s *partly) Command(context.Context, time.Time, queue.Command) (int, error)
 	return 3, fmt.Errorf("%w: the rest", queue.ErrUnavailable)
 }
 
-// A client does not repeat a command that has changed some tasks: it would change more than its limit.
+// A client does not repeat a command that has changed some tasks, also if servers are in between: it would change
+// more than its limit. A repetition whose first answer was lost has the same answer.
 func TestC11_CommandInPartIsNotRepeated(t *testing.T) {
 	store := &partly{Store: memstore.New(memstore.Config{})}
-	front := httptest.NewServer(server.New(store, server.Config{Hosts: []string{"127.0.0.1"}, Token: secret}))
-	defer front.Close()
-	client, err := httpstore.Open(front.URL, httpstore.Config{Token: secret, Patience: time.Minute})
-	if err != nil {
-		t.Fatal(err)
+	var last queue.Store = store
+	for range 2 {
+		front := httptest.NewServer(server.New(last, server.Config{Hosts: []string{"127.0.0.1"}, Token: secret}))
+		defer front.Close()
+		client, err := httpstore.Open(front.URL, httpstore.Config{Token: secret, Patience: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		last = client
 	}
-	defer func() { _ = client.Close() }()
-	_, err = client.Command(t.Context(), time.Now(), queue.Command{Do: queue.OrderPause, Limit: 3, All: true})
+	_, err := last.Command(t.Context(), time.Now(), queue.Command{Do: queue.OrderPause, Limit: 3, All: true})
 	if !errors.Is(err, queue.ErrUnavailable) || !strings.Contains(err.Error(), "3 tasks were") || store.calls != 1 {
 		t.Errorf("after %d calls: %v", store.calls, err)
+	}
+	s := server.New(store, server.Config{})
+	store.calls = 0
+	var answers [2]string
+	for i := range answers {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, keyed(wire.Command, `{"do":"pause","limit":3,"all":true}`, "the key of a call"))
+		answers[i] = w.Body.String()
+	}
+	if store.calls != 1 || answers[0] != answers[1] || !strings.Contains(answers[0], "in_part") {
+		t.Errorf("%d calls have the answers %q", store.calls, answers)
 	}
 }

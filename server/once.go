@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -56,6 +57,10 @@ func first[In, Out any](
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), x.timeout)
 	defer stop()
 	out, err := do(ctx, now, in)
+	if errors.Is(err, wire.ErrInPart) {
+		a = encoded(nil, err)
+		return a, "", func(context.Context, time.Time, time.Duration) answer { return a }
+	}
 	if err != nil {
 		return encoded(nil, err), "", nil
 	}

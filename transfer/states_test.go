@@ -257,7 +257,7 @@ func TestE2_RetriedThreeTimes(t *testing.T) {
 	}
 }
 
-// A list of uploads, which more programs read than the store, has no password of a URL.
+// While an upload stalls, its rate says nothing about when it will be there.
 func TestOf_NoTimeWhileAnUploadStalls(t *testing.T) {
 	task := queue.Task{Spec: queue.Spec{Kind: string(transfer.Kind)}, State: queue.Running, Progress: queue.Progress{
 		Done: 1, Total: 10 << 30, Note: "0.01 B/s",
@@ -268,6 +268,7 @@ func TestOf_NoTimeWhileAnUploadStalls(t *testing.T) {
 	}
 }
 
+// A list of uploads, which more programs read than the store, has no password of a URL.
 func TestOf_HasNoPassword(t *testing.T) {
 	task := queue.Task{Spec: queue.Spec{Kind: string(transfer.Kind), Payload: []byte(
 		`{"path":"/a","to":"https://ann:secret@example.com/files/"}`)}}

@@ -378,8 +378,6 @@ func TestE4_UploadWithOtherCredentials(t *testing.T) {
 	run(token...).want(t, "", "0 sent (0 B), 1 skipped, 0 failed", 0)
 }
 
-// With --again, files that have been sent are sent once more, each time, and one that such a call has left unfinished
-// continues.
 // An upload whose directory another process has locked, without a socket, says what it waits for, and continues when
 // that process has ended.
 func TestE4_UploadWaitsForASilentProcess(t *testing.T) {
@@ -412,6 +410,8 @@ func TestE4_UploadWaitsForASilentProcess(t *testing.T) {
 	r.stop()
 }
 
+// With --again, files that have been sent are sent once more, each time, and one that such a call has left unfinished
+// continues.
 func TestE4_UploadAgain(t *testing.T) {
 	t.Parallel()
 	r := receive(t)

@@ -39,10 +39,16 @@ type code struct {
 	err    error
 }
 
+// ErrInPart is the error of a call that has been made in part: to repeat it could change more than
+// was asked for. It is a [queue.ErrUnavailable] with a status of its own, since clients repeat a
+// call that is answered with 503.
+var ErrInPart = fmt.Errorf("%w: done in part", queue.ErrUnavailable)
+
 // codesTable has the codes. If an error matches several, the first one applies, so the
 // more specific ones come first. ErrClosed is missing: the client's store is not closed,
 // and if the server's is, another server may be started.
 var codesTable = [...]code{
+	{"in_part", http.StatusInternalServerError, ErrInPart},
 	{"unavailable", http.StatusServiceUnavailable, queue.ErrUnavailable},
 	{"too_large", http.StatusRequestEntityTooLarge, queue.ErrTooLarge},
 	{"invalid", http.StatusBadRequest, queue.ErrInvalid},

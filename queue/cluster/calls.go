@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -43,7 +44,7 @@ func (n *Node) Heartbeat(
 func (n *Node) Command(ctx context.Context, now time.Time, c queue.Command) (int, error) {
 	var rest error // of a command that has changed some tasks: to repeat it could exceed its limit
 	changed, err := route(ctx, n.calls, now, func(s queue.Store, now time.Time) (n int, err error) {
-		if n, err = s.Command(ctx, now, c); n > 0 {
+		if n, err = s.Command(ctx, now, c); n > 0 && errors.Is(err, queue.ErrUnavailable) {
 			rest, err = err, nil
 		}
 		return n, err

@@ -137,7 +137,8 @@ type Config struct {
 	// Route is a host:port that all nodes reach, usually that of the database; see Listen.
 	// "" is this host.
 	Route string
-	// Patience is about how long a call waits while no node can answer; 0 means 20 s. Then its
+	// Patience is about how long a call waits while no node can answer; 0 means 20 s. A Submit that
+	// shares a call with others waits at most twice as long. Then its
 	// error wraps [queue.ErrUnavailable]. The end of the call's context ends it in any case.
 	Patience time.Duration
 	// WatchBuffer is the number of events that a watcher may be behind; 0 means 1024.

@@ -146,7 +146,7 @@ func (b *Bucket) Usage() stint.BucketUsage {
 	defer p.mu.Unlock()
 	b.account.Ask()
 	b.newsLocked()
-	u := stint.BucketUsage{Rate: b.cfg.PerSecond, Capacity: b.cfg.Capacity, Tokens: b.usage.Tokens}
+	u := stint.BucketUsage{Rate: b.cfg.PerSecond, Capacity: b.account.Capacity(), Tokens: b.usage.Tokens}
 	for _, w := range b.usage.Waiters {
 		u.Waiting += w.Waiting
 		u.Waiters = append(u.Waiters, stint.Waiter{

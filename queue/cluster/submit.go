@@ -24,7 +24,7 @@ const (
 // much longer than the decision about a task, so calls that have to wait are joined.
 type submits struct {
 	send     func(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error)
-	patience time.Duration // of send; a call that has waited for as long is not sent after one that was not answered
+	patience time.Duration // of send; a caller that has waited for as long has the error of a call that was not answered
 
 	mu    sync.Mutex // guards the fields below
 	sent  int        // calls that are under way
@@ -44,6 +44,7 @@ type shared struct {
 type sharer struct {
 	tasks []queue.NewTask
 	bytes int
+	begun time.Time // when it came
 
 	done     chan struct{} // closed when the fields below are set
 	receipts []queue.Receipt
@@ -75,6 +76,25 @@ func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTa
 func (s *submits) leave(one *sharer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.remove(one)
+}
+
+// due returns the callers of calls that wait, who have waited for as long as a call may take. The caller
+// of due holds the lock.
+func (s *submits) due() (due []*sharer) {
+	now := clock.Now()
+	for _, c := range s.queue {
+		for _, one := range c.callers {
+			if now.Sub(one.begun) >= s.patience {
+				due = append(due, one)
+			}
+		}
+	}
+	return due
+}
+
+// remove removes a caller from the call that it shares, if that waits. The caller of remove holds the lock.
+func (s *submits) remove(one *sharer) {
 	for i, c := range s.queue {
 		at := slices.Index(c.callers, one)
 		if at < 0 {
@@ -91,7 +111,7 @@ func (s *submits) leave(one *sharer) {
 // join adds a caller to the last call that waits. The caller of join holds the lock.
 func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
 	var c *shared
-	bytes := 0
+	bytes, begun := 0, clock.Now()
 	for i := range tasks {
 		bytes += len(tasks[i].Payload)
 	}
@@ -99,22 +119,24 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
 		c = s.queue[last]
 	}
 	if c == nil || c.tasks+len(tasks) > sharedTasks || c.bytes+bytes > sharedBytes {
-		c = &shared{now: now, begun: clock.Now()}
+		c = &shared{now: now, begun: begun}
 		s.queue = append(s.queue, c)
 	}
-	added := &sharer{tasks: tasks, bytes: bytes, done: make(chan struct{})}
+	added := &sharer{tasks: tasks, bytes: bytes, begun: begun, done: make(chan struct{})}
 	c.callers, c.tasks, c.bytes = append(c.callers, added), c.tasks+len(tasks), c.bytes+bytes
 	return added
 }
 
-// ended ends a call, and begins the next one that waits. If the call was not answered, those that
-// have waited for as long as it may take have its error: their callers would wait many times as long.
+// ended ends a call, and begins the next one that waits. If the call was not answered, callers that
+// have waited for as long as it may take have its error: they would wait many times as long.
 func (s *submits) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for errors.Is(err, queue.ErrUnavailable) && len(s.queue) > 0 && clock.Now().Sub(s.queue[0].begun) >= s.patience {
-		answerAll(s.queue[0].callers, nil, err)
-		s.queue = slices.Delete(s.queue, 0, 1)
+	if errors.Is(err, queue.ErrUnavailable) {
+		for _, one := range s.due() {
+			s.remove(one)
+			answerAll([]*sharer{one}, nil, err)
+		}
 	}
 	if len(s.queue) == 0 {
 		s.sent--

@@ -229,8 +229,8 @@ func TestC11_CallsMadeAgainStateTheTimeOfTheAttempt(t *testing.T) {
 	})
 }
 
-// While the leader is not answered for, a call that has waited for as long as one may take is not sent: the
-// last of many would wait for many times as long.
+// While no leader answers, a caller that has waited for as long as a call may take has its error: the last of many
+// would wait for many times as long. One that came later has its own patience.
 func TestC11_SharedCallsHaveOnePatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = 20 * time.Second
@@ -252,6 +252,20 @@ func TestC11_SharedCallsHaveOnePatience(t *testing.T) {
 		if took := time.Since(began); took > 2*patience {
 			t.Errorf("the last caller is answered after %s", took)
 		}
+		for i := range 4 { // two calls, and two callers of a shared one
+			if i == 3 {
+				time.Sleep(patience / 2)
+			}
+			all.Go(func() {
+				began := time.Now()
+				_, _ = submit(t.Context(), time.Now(), make([]queue.NewTask, 1))
+				if took := time.Since(began); took < patience || took > 2*patience {
+					t.Errorf("caller %d is answered after %s", i, took)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
 	})
 }
 

@@ -34,8 +34,8 @@ type term struct {
 	differ sync.Once // is done when the clocks of the database server and of this host have been found to differ
 }
 
-// streamsOfNode is how many streams a leader expects of each node: the signals of queues, events, and
-// callers that wait for the end of a task.
+// streamsOfNode is how many streams a leader expects of a node on average: the signals of its queues, and
+// events.
 const streamsOfNode = 8
 
 // newTerm returns the lead of a node that has opened a store. leads is the number of groups that its

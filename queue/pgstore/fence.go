@@ -178,7 +178,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, outcomes []queue.Outc
 // not end before that transaction does.
 func (s *Store) Maintain(ctx context.Context, now time.Time, limit int) (time.Time, error) {
 	if expired := s.outcomes.Expired(now, fenceMost); len(expired) > 0 {
-		if _, _, err := s.resolve(ctx, now, expired, fenceWait); err != nil {
+		if _, _, err := s.resolve(ctx, now, expired, fenceWait); err != nil && !errors.Is(err, queue.ErrClosed) {
 			s.log.Warn("leases that are over go on for a second: it is not known whether a transaction has settled them",
 				slog.Int("leases", len(expired)), slog.Any("error", err))
 		}

@@ -417,6 +417,9 @@ func TestC11_CloseBesideOpenTransactions(t *testing.T) {
 		if err := tx.QueryRow(t.Context(), waiting).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
+		if len(settled) > 0 {
+			t.Fatalf("the call has not waited for the transaction: %v", <-settled)
+		}
 	}
 	began := time.Now()
 	if err := s.Close(); err != nil {

@@ -210,6 +210,9 @@ func TestE4_S3AnswerToAPartOfTheInputIsLost(t *testing.T) {
 		if got, _ := g.object(t, "in/"+name); !bytes.Equal(got, want) {
 			t.Errorf("the object has %d bytes; want %d", len(got), size)
 		}
+		if n, want := int(sent.Load()), (size+part-1)/part; n != want {
+			t.Errorf("%d parts of %d bytes were sent; want %d", n, size, want)
+		}
 	}
 }
 

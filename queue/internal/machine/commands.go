@@ -210,5 +210,5 @@ func (u *unread) err() error {
 	if u.n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d tasks could not be read; all others have been changed; the first error: %w", u.n, u.first)
+	return fmt.Errorf("%d tasks could not be read and stay as they are; the first error: %w", u.n, u.first)
 }

@@ -213,7 +213,7 @@ func TestB8_OneLooksForTheDeadInEachPeriod(t *testing.T) {
 	}
 }
 
-// A grant that its receiver has not accepted for too long goes to the next waiter at once: that one is
+// A grant that its receiver has not accepted for too long goes to the next waiter at once: this waiter is
 // in the mask already, so nothing else would grant it the slot.
 func TestB8_GrantThatIsTakenBackGoesToTheNextWaiter(t *testing.T) {
 	shape := Shape{Participants: 3, Limits: []int{1}}

@@ -116,7 +116,7 @@ func (f *logsFlags) copy(ctx context.Context, server *remote.Server, id queue.ID
 			task, away = seen, false
 		case !errors.Is(err, queue.ErrUnavailable), errors.Is(err, httpstore.ErrNoAnswer):
 			return err
-		case !away:
+		case !away && f.follow:
 			printTo(f.err, "stint: the server cannot be reached; output continues when it can\n")
 			away = true
 		}

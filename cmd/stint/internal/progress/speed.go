@@ -72,8 +72,8 @@ func (s *speed) estimate(now time.Time, snap Snapshot) Estimate {
 	return e
 }
 
-// TimeLeft returns how long something takes of which so much is left, and so much is done in a
-// second; 0 if it is done, if nothing is done, and above a century, which would be meaningless.
+// TimeLeft returns how long the rest of a job takes at a speed; 0 if nothing is left, if the speed is 0,
+// and above a century, which would be meaningless.
 func TimeLeft(left int64, perSecond float64) time.Duration {
 	if left <= 0 || perSecond <= 0 {
 		return 0

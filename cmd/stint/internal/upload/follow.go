@@ -28,8 +28,8 @@ type follower struct {
 	paused bool // all unfinished uploads are paused, and the note about it was shown
 
 	busy  error     // why this process does not serve the directory, or nil
-	since time.Time // when calls to the process that does began to fail; zero while it answers
-	noted bool      // that was shown
+	since time.Time // when calls to the process that serves it began to fail; zero while it answers
+	noted bool      // a note about these failures was shown
 }
 
 // every is the interval between two polls. With very many uploads a poll takes longer, and
@@ -287,7 +287,7 @@ const terminateMax = 10 * time.Second
 // idsAtOnce is the number of IDs that one call asks for.
 const idsAtOnce = 500
 
-// errForgotten is the error of each.
+// errForgotten is the error of follower.each if a task does not exist.
 var errForgotten = errors.New("an upload was removed while it was followed")
 
 // each calls fn for each task in ids. If some of them do not exist, it returns errForgotten in the end.

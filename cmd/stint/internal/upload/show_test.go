@@ -71,7 +71,6 @@ func TestE3_AllBytesAreSent(t *testing.T) {
 	}
 }
 
-// Each line of JSON has its event, and the last one the counts.
 // The line about all uploads has their sizes, as far as they are known, and a time only if it means something.
 func TestE3_LineOfAll(t *testing.T) {
 	for want, v := range map[string]upload.View{
@@ -89,6 +88,7 @@ func TestE3_LineOfAll(t *testing.T) {
 	}
 }
 
+// Each line of JSON has its event, and the last one the counts.
 func TestE2_LinesOfJSON(t *testing.T) {
 	var out, notes strings.Builder
 	j := &upload.JSON{Notes: upload.Notes{W: &notes}, Out: &out}

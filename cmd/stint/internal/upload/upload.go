@@ -128,7 +128,7 @@ func (f *follower) once(ctx, force context.Context) (Sum, error) {
 	}
 	var sum Sum
 	if own {
-		err = server.Configure(serving, queue.DefaultQueue, queue.Settings{Keep: queue.Retention{Count: keepCount}})
+		err = remember(serving, server)
 	}
 	if err == nil {
 		sum, err = f.follow(ctx, server)
@@ -139,6 +139,21 @@ func (f *follower) once(ctx, force context.Context) (Sum, error) {
 		err = cmp.Or(<-ended, err)
 	}
 	return sum, err
+}
+
+// remember has the queue remember very many uploads, unless somebody has set how many it does.
+func remember(ctx context.Context, server *remote.Server) error {
+	set, err := server.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	of := set[queue.DefaultQueue]
+	for _, layer := range []queue.Layer{of.Program, of.Operator, set[""].Program, set[""].Operator} {
+		if _, ok := layer.From[queue.FieldKeep]; ok {
+			return nil
+		}
+	}
+	return server.Configure(ctx, queue.DefaultQueue, queue.Settings{Keep: queue.Retention{Count: keepCount}})
 }
 
 // keepCount is the number of finished uploads that are remembered for a day: a call that is given

@@ -171,4 +171,21 @@ func TestE4_FinishedUploadsAreRemembered(t *testing.T) {
 	if n := set[queue.DefaultQueue].InForce.Keep.Count; err != nil || n < 1_000_000 {
 		t.Errorf("it remembers %d, %v", n, err)
 	}
+	own := queue.Change{Set: queue.Settings{Keep: queue.Retention{Age: time.Hour}}}
+	if err := store.Configure(t.Context(), time.Now(), queue.DefaultQueue, own); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := upload.Run(t.Context(), t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if store, err = filestore.Open(filepath.Join(cfg.Serve.Dir, "store"), filestore.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	set, err = store.Settings(t.Context())
+	if keep := set[queue.DefaultQueue].InForce.Keep; err != nil || keep != own.Set.Keep {
+		t.Errorf("it remembers %+v, %v; that had been set to %+v", keep, err, own.Set.Keep)
+	}
 }

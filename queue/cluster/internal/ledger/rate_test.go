@@ -273,7 +273,7 @@ func TestC11_LeasedTokensComeBack(t *testing.T) {
 }
 
 // The smallest capacity counts. A host with a larger one takes what it waits for in parts, also if the other
-// host comes while it waits or goes, and waits too or does not.
+// host comes while it waits.
 func TestC11_HostsOfDifferentCapacity(t *testing.T) {
 	for name, waits := range map[string]bool{"the other waits": true, "the other has the rate open": false} {
 		t.Run(name, func(t *testing.T) {
@@ -291,6 +291,9 @@ func TestC11_HostsOfDifferentCapacity(t *testing.T) {
 			m.run(3 * time.Second)
 			if large.spent != 60 || waits && small.spent != 15 {
 				t.Errorf("%d and %d tokens are spent; want 60 and 15", large.spent, small.spent)
+			}
+			if got := large.account.Capacity(); got != 10 {
+				t.Errorf("the bucket holds %d tokens, want 10", got)
 			}
 		})
 	}

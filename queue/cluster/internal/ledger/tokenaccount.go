@@ -29,6 +29,9 @@ func NewTokenAccount(id uint64, rate string, perSecond float64, capacity int64) 
 // Tokens returns how many tokens the token account has.
 func (a *TokenAccount) Tokens() int64 { return int64(a.seen - a.spent - a.returned) } //nolint:gosec // bounded
 
+// Capacity returns how many tokens the bucket holds, as far as is known.
+func (a *TokenAccount) Capacity() int64 { return a.most }
+
 // Waiting returns what Want has set.
 func (a *TokenAccount) Waiting() int { return a.waiting }
 
@@ -142,7 +145,7 @@ func (a *TokenAccount) Urgent() bool {
 	need, known := a.needed(), t.Need-int64(a.seen-t.Seen) //nolint:gosec // bounded
 	return a.returned != t.Returned || a.refunded != t.Refunded || a.spare > 0 || a.debt > t.Debt || a.ask ||
 		need > max(0, known) || need > 0 && a.tier != t.Tier || known > 0 && a.waiting == 0 ||
-		a.spent-t.Spent > uint64(a.capacity/4) //nolint:gosec // positive
+		a.spent-t.Spent > uint64(a.most/4) //nolint:gosec // positive
 }
 
 // Claim returns the state for the ledger.
