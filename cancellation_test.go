@@ -176,6 +176,32 @@ func TestA6_ContextKeepsNoIdleScheduler(t *testing.T) {
 	}
 }
 
+// Nor does it keep a registration of a scheduler that has been collected.
+func TestA6_ContextKeepsNoRegistrationOfACollectedScheduler(t *testing.T) {
+	r := newRegistry(t.Context())
+	for range 10 {
+		p := usedUp(t, func(s stint.Scheduler, permit *stint.Permit) {
+			f := stint.Go(r, s, nothing)
+			permit.Release()
+			_, _ = f.Wait(t.Context())
+		})
+		if !collected(p) {
+			t.Fatal("the scheduler is kept")
+		}
+	}
+	left := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.fns)
+	}
+	for n := 0; n < 1000 && left() > 0; n++ { // a goroutine of the runtime ends them, after a collection
+		runtime.GC()
+	}
+	if n := left(); n > 0 || r.made != 10 {
+		t.Errorf("%d of %d registrations are left", n, r.made)
+	}
+}
+
 // usedUp uses a scheduler whose only slot is taken, and forgets it.
 //
 //go:noinline

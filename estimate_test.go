@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -450,4 +451,31 @@ func TestB6_EstimateOfSlotsFromElsewhere(t *testing.T) {
 		close(ends)
 		wantAllFree(t, s)
 	})
+}
+
+// An estimate costs nothing for each slot of an entry that has very many, as it may after a Resize.
+func TestB6_EstimateBesideAnEntryOfManySlots(t *testing.T) {
+	for _, holders := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const many = 1 << 26
+			s := stint.New(many, stint.Config{Holders: holders})
+			second := func(context.Context) (int, error) { time.Sleep(time.Second); return 0, nil }
+			_, _ = stint.Go(t.Context(), s, second).Wait(t.Context())
+			permit, err := s.Weight(many).Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Resize(10)
+			f := stint.Go(t.Context(), s, second)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			w, waits := f.Why()
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; !waits || w.Estimate == nil || took > 1<<20 {
+				t.Errorf("with holders %t, Why allocates %d bytes for %+v", holders, took, w)
+			}
+			permit.Release()
+			_, _ = f.Wait(t.Context())
+		})
+	}
 }

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"weak"
 )
@@ -35,7 +36,12 @@ type cancellations struct {
 	e      *Engine                      // immutable
 	latest atomic.Pointer[cancellation] // for the context used last; changes with the lock held
 	waits  <-chan struct{}              // Done of the last waiting goroutine's context; guarded by the lock
+	last   *registration                // guarded by the lock; nil before the first
 }
+
+// registration is the last one of an engine with a context. When the engine has been collected, it is
+// ended, or the context would keep one of each engine that it was used with.
+type registration struct{ stop func() bool }
 
 // latestOf returns the latest cancellation, if its context has this Done channel, else nil.
 func (l *cancellations) latestOf(done <-chan struct{}) *cancellation {
@@ -89,6 +95,9 @@ func (w *cancellation) arm(e *Engine) {
 	e.lock()
 	earlier := w.stop
 	w.stop = stop
+	if w.group == nil {
+		e.cancellations.registered(stop)
+	}
 	stopped := w.stopped.Load()
 	e.unlock()
 	if earlier != nil {
@@ -97,6 +106,15 @@ func (w *cancellation) arm(e *Engine) {
 	if stopped {
 		stop()
 	}
+}
+
+// registered records the last registration. The lock is held.
+func (l *cancellations) registered(stop func() bool) {
+	if l.last == nil {
+		l.last = new(registration)
+		runtime.AddCleanup(l.e, func(r *registration) { r.stop() }, l.last)
+	}
+	l.last.stop = stop
 }
 
 // rearm precedes the addition of a job: since cancellations.of returned w, the context may have

@@ -37,13 +37,14 @@ func (e *Engine) forecast() Forecast {
 	switch {
 	case f.limit > keptStarts:
 	case e.cfg.Holders:
-		f.slots(running, at, e.holders.begun())
+		begun, more := e.holders.begun(f.limit)
+		f.slots(running, running-more, at, begun)
 	default:
 		begun := q.jobs.last(min(q.jobs.running, running, keptStarts))
 		if len(begun) < running && e.waking.Load() { // a worker is about to begin
 			begun = append(begun, at)
 		}
-		f.slots(running, at, begun)
+		f.slots(running, running, at, begun)
 	}
 	return f
 }
@@ -54,11 +55,10 @@ func (f *Forecast) observe(j *jobs) {
 	f.vary = min(max(0, j.square/(j.mean*j.mean)-1), 1)
 }
 
-// slots sets how long slots are still in use. begun has the start times of some of the
-// slots in use.
-func (f *Forecast) slots(running int, at int64, begun []int64) {
+// slots sets how long slots are still in use. begun has the start times of some of those in
+// use; unknown is how many there are of which it may have none.
+func (f *Forecast) slots(running, unknown int, at int64, begun []int64) {
 	f.left = make([]float64, max(0, f.limit-running)) // 0 for free slots
-	unknown := running
 	for _, began := range begun {
 		if left := f.mean - float64(at-began); left >= -f.late() {
 			f.left = append(f.left, max(0, left))
@@ -69,7 +69,7 @@ func (f *Forecast) slots(running int, at int64, begun []int64) {
 		turning := int(math.Round(most * f.mean * float64(f.limit)))
 		unknown = min(max(0, turning-len(f.left)), unknown)
 	}
-	for i := range unknown {
+	for i := max(0, unknown-f.limit); i < unknown; i++ {
 		f.left = append(f.left, f.mean*float64(i+1)/float64(unknown+1))
 	}
 	slices.Sort(f.left)

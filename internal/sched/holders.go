@@ -58,14 +58,17 @@ func (h *holders) list() []Holder {
 	return all
 }
 
-// begun returns when each slot in use was given out.
-func (h *holders) begun() (all []int64) {
+// begun returns when each slot in use was given out, of each entry as many as the limit, and how
+// many more it left out: after a Resize an entry may have millions.
+func (h *holders) begun(limit int) (all []int64, more int) {
 	for _, x := range h.all {
-		for range x.Weight {
+		n := min(int(x.Weight), limit)
+		more += int(x.Weight) - n
+		for range n {
 			all = append(all, x.began)
 		}
 	}
-	return all
+	return all, more
 }
 
 // begin registers x as a holder, if the engine keeps holders.

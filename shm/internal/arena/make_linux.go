@@ -40,7 +40,7 @@ func memoryOf(f *File, layout Layout) (mem []uint64, err error) {
 			return nil, replace(f, s, err)
 		}
 		return mapped.find(f, layout)
-	case now == stale && s.inUse:
+	case now == stale: // perhaps of a container that has ended its use, except for a late Release
 		return nil, replace(f, s, errBoot)
 	case s.inUse:
 		return nil, replace(f, s, errDamaged)
