@@ -55,7 +55,7 @@ const (
 	LateMax = 10_000_000
 
 	// CreditLife is how long after a late wake the tokens that were earned
-	// by then are kept past the capacity: so that the woken
+	// by then are kept past the capacity, so that the woken
 	// waiter can still take them.
 	CreditLife = 10_000_000
 )

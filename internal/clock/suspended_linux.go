@@ -11,10 +11,11 @@ import (
 // to the time between two system calls.
 func suspended() time.Duration {
 	const monotonic, boot = 1, 7
-	return read(boot) - read(monotonic)
+	return gettime(boot) - gettime(monotonic)
 }
 
-func read(id uintptr) time.Duration {
+// gettime returns the time of a clock of the kernel; 0 if there is no such clock.
+func gettime(id uintptr) time.Duration {
 	var at syscall.Timespec
 	_, _, failed := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&at)), 0)
 	if failed != 0 {

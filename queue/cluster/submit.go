@@ -52,14 +52,15 @@ type sharer struct {
 }
 
 // submit submits tasks, at once or with those of others.
-func (s *submits) submit(ctx context.Context, now time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+func (s *submits) submit(
+	ctx context.Context, now time.Time, tasks []queue.NewTask,
+) (receipts []queue.Receipt, err error) {
 	s.mu.Lock()
 	if s.sent < submitsAtOnce {
 		s.sent++
 		s.mu.Unlock()
-		receipts, err := s.send(ctx, now, tasks)
-		s.ended(err) //nolint:contextcheck // the next call is one of other callers
-		return receipts, err
+		defer func() { s.ended(err) }() //nolint:contextcheck // the next call is one of other callers
+		return s.send(ctx, now, tasks)
 	}
 	c := s.join(now, tasks)
 	s.mu.Unlock()
@@ -79,8 +80,8 @@ func (s *submits) leave(one *sharer) {
 	s.remove(one)
 }
 
-// due returns the callers of calls that wait, who have waited for as long as a call may take. The caller
-// of due holds the lock.
+// due returns the callers of calls that have not been sent, as far as their own patience is over. The lock
+// is held.
 func (s *submits) due() (due []*sharer) {
 	now := clock.Now()
 	for _, c := range s.queue {
@@ -93,7 +94,7 @@ func (s *submits) due() (due []*sharer) {
 	return due
 }
 
-// remove removes a caller from the call that it shares, if that waits. The caller of remove holds the lock.
+// remove removes a caller from the call that it shares, if that has not been sent. The lock is held.
 func (s *submits) remove(one *sharer) {
 	for i, c := range s.queue {
 		at := slices.Index(c.callers, one)

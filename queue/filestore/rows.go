@@ -150,8 +150,9 @@ func (r *rows) room() error {
 		return nil //nolint:nilerr // without this information, the store notices a full disk when it writes
 	}
 	if free := usage.AvailBytes; free < uint64(r.cfg.MinFree) {
-		return fmt.Errorf("the disk of %s has %d MiB left, and tasks are accepted from %d MiB on: make room, or ask for "+
-			"less (MinFree in filestore.Config, stint serve --min-free)", r.dir, free>>20, (r.cfg.MinFree+1<<20-1)>>20)
+		return fmt.Errorf("the disk of %s has %d MiB left, and tasks are accepted from %d MiB on: make room, choose a "+
+			"directory on another disk (--dir), or ask for less (MinFree in filestore.Config, stint serve --min-free)",
+			r.dir, free>>20, (r.cfg.MinFree+1<<20-1)>>20)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (f *follower) once(ctx, force context.Context) (Sum, error) {
 	return sum, err
 }
 
-// remember has the queue remember very many uploads, unless somebody has set how many it does.
+// remember makes the queue keep the tasks of very many finished uploads, unless its retention has been set.
 func remember(ctx context.Context, server *remote.Server) error {
 	set, err := server.Settings(ctx)
 	if err != nil {
