@@ -128,7 +128,7 @@ func places(queue []bucket.Waiting) func(yield func(place) bool) {
 func (l *limiter) newcomer(at int64, t int, n int64) place {
 	return place{
 		Waiting: bucket.Waiting{
-			Tier: t, Asked: n, Need: n, AloneAt: l.bucket.FreeAt(at, n), FreeAt: l.bucket.Earliest(at, t, n),
+			Tier: t, Asked: n, Need: n, AloneAt: l.bucket.FreeAt(at, n), FreeAt: l.bucket.InTurn(at, t, n),
 		},
 		ahead: ahead(t, l.bucket.Queued),
 	}

@@ -191,8 +191,10 @@ func (b *Bucket) plan(now int64) {
 	need := b.tiers[b.top()].head.need
 	b.headDue = max(b.current.when(b.spent+min(need, maxTokens)), b.supply.again)
 	if t := b.guard.longest(b.passedOver()); t >= 0 {
-		// While in debt no tier ages, and no entry is admitted.
-		solvent := max(b.solvent(now), b.supply.solvent)
-		b.guardDue = max(solvent+b.guard.dueIn(t), b.supply.debtAgain)
+		b.guardDue = max(b.solventAt(now)+b.guard.dueIn(t), b.supply.debtAgain)
 	}
 }
+
+// solventAt returns the first time, from now on, at which neither the bucket nor its source is in
+// debt. Until then no tier ages, and the guard admits no entry.
+func (b *Bucket) solventAt(now int64) int64 { return max(b.solvent(now), b.supply.solvent) }

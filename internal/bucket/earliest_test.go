@@ -36,20 +36,7 @@ func TestB10_Earliest(t *testing.T) {
 		for i := range bucket.Tiers {
 			other = other || i != tier && b.Queued(i) > 0
 		}
-		e := new(bucket.Entry)
-		b.Push(now, e, tier, n)
-		for granted := false; !granted; {
-			for g := b.Granted(); g != nil; g = b.Granted() {
-				granted = granted || g == e
-			}
-			if due, waits := b.Next(); !granted {
-				if !waits {
-					t.Fatal("the entry has vanished")
-				}
-				now = max(now, due)
-				b.Advance(now)
-			}
-		}
+		now = admittedAt(t, b, now, tier, n)
 		switch {
 		case now < earliest:
 			t.Fatalf("rate %g: admitted after %d ns, Earliest is %d ns", rate, now-began, earliest-began)
@@ -61,6 +48,61 @@ func TestB10_Earliest(t *testing.T) {
 	}
 	if exact < 100 {
 		t.Errorf("only %d entries have waited in the only tier", exact)
+	}
+}
+
+// admittedAt queues an entry for n tokens and returns when it is admitted.
+func admittedAt(t *testing.T, b *bucket.Bucket, now int64, tier int, n int64) int64 {
+	t.Helper()
+	e := new(bucket.Entry)
+	b.Push(now, e, tier, n)
+	for {
+		for g := b.Granted(); g != nil; g = b.Granted() {
+			if g == e {
+				return now
+			}
+		}
+		due, waits := b.Next()
+		if !waits {
+			t.Fatal("the entry has vanished")
+		}
+		now = max(now, due)
+		b.Advance(now)
+	}
+}
+
+// Behind a higher tier that waits for long, Earliest is when the guard admits the entry: once
+// its tier has been passed over for [bucket.GuardAfter], from its arrival or, in debt, from when that is
+// repaid.
+func TestB10_EarliestByTheGuard(t *testing.T) {
+	const low, n = 1, 5
+	for _, c := range []struct {
+		name      string
+		before    func(b *bucket.Bucket)
+		now, want int64
+	}{
+		{"first of its tier", func(*bucket.Bucket) {}, 0, second},
+		{"first since a waiter of its tier gave up", func(b *bucket.Bucket) {
+			var left bucket.Entry
+			b.Push(0, &left, low, n)
+			b.Remove(9*second/10, &left)
+		}, 9 * second / 10, 19 * second / 10},
+		{"in debt", func(b *bucket.Bucket) {
+			queue(b, 0, 0, 10)
+			b.Advance(second) // the guard admits these into a debt of 9
+		}, 2 * second, 11 * second},
+	} {
+		b := newBucket(1, 10)
+		b.Take(0, 10)
+		queue(b, 0, 3, 100_000)
+		c.before(b)
+		earliest := b.Earliest(c.now, low, n)
+		if earliest != c.want {
+			t.Errorf("%s: the earliest time is %v, want %v", c.name, time.Duration(earliest), time.Duration(c.want))
+		}
+		if at := admittedAt(t, b, c.now, low, n); at != earliest {
+			t.Errorf("%s: admitted at %v, Earliest is %v", c.name, time.Duration(at), time.Duration(earliest))
+		}
 	}
 }
 

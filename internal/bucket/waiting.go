@@ -38,10 +38,10 @@ func (b *Bucket) Waiting(now int64) []Waiting {
 	return all
 }
 
-// Earliest returns when an entry for n tokens that came to tier t now could be admitted at
-// the earliest, if no waiter gives up: when the tokens for it and for all
-// that go before it have been earned, or by the guard. It does not consider the source.
-func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
+// InTurn returns when an entry for n tokens that came to tier t now would be admitted if no
+// waiter gave up and the guard admitted none: when the tokens for it and for all that go
+// before it have been earned. It does not consider the source.
+func (b *Bucket) InTurn(now int64, t int, n int64) int64 {
 	b.Advance(now)
 	switch {
 	case n == 0 && b.tiers[t].count == 0:
@@ -49,11 +49,22 @@ func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
 	case b.queued == 0:
 		return max(b.FreeAt(now, n), now)
 	}
-	at := b.current.when(charge(b.spent, b.ahead(t, n)))
-	if b.top() > t {
-		at = min(at, now+b.guard.dueIn(t))
+	return max(b.current.when(charge(b.spent, b.ahead(t, n))), now)
+}
+
+// Earliest returns when an entry for n tokens that came to tier t now could be admitted at
+// the earliest, if no waiter gives up: in its turn, or by the guard. Of the source it
+// considers only a debt.
+func (b *Bucket) Earliest(now int64, t int, n int64) int64 {
+	at := b.InTurn(now, t, n)
+	if b.queued == 0 || b.top() <= t {
+		return at
 	}
-	return max(at, now)
+	dueIn := int64(GuardAfter)
+	if b.tiers[t].count > 0 {
+		dueIn = b.guard.dueIn(t)
+	}
+	return min(at, b.solventAt(now)+dueIn)
 }
 
 // VacantAt returns when [Bucket.Take] could take n ≥ 0 tokens at the earliest, if
