@@ -41,10 +41,14 @@ type Estimate struct {
 
 // Why returns what would keep an entry of this tier, key and weight from
 // starting if it arrived now, the binding reason first, or nothing if it would
-// start at once. The tier is [Normal] unless At says otherwise.
+// start at once. The tier is [Normal] unless At says otherwise. An entry of several slots on
+// shared ones, which is refused, has the reason [CodeShared] with its Weight.
 func (s Scheduler) Why() []Reason {
 	var shared []Reason
 	why := s.made().Why(s.ask(s.tier), func() { shared = s.sharedReasons() })
+	if s.weight > 1 && s.e.Slots() != nil {
+		shared = []Reason{{Code: CodeShared, Weight: int(s.weight)}}
+	}
 	switch {
 	case why.Closed:
 		return []Reason{{Code: CodeClosed}}

@@ -32,9 +32,9 @@ func (g *Group) made() *sched.Group {
 // Go queues fn, to be called with the group's context when a slot is free. It
 // waits only if the queue is bounded, blocks and is full. Once the group has
 // failed, functions that have not started are not called. Go panics after Wait
-// has returned. A function of the group that calls Go keeps its slot while Go
-// waits for room in the queue. If the queue has too little room for the functions that it
-// adds, the group can wait for ever.
+// has returned. While Go waits, the function with whose context the group was made
+// suspends its slot. A function of the group that calls Go keeps its own: if the queue has too
+// little room for the functions that it adds, the group can wait for ever.
 func (g *Group) Go(fn func(context.Context) error) { g.made().Go(fn) }
 
 // TryGo starts fn if a slot is free for it now and no waiting entry goes first, and

@@ -1,6 +1,7 @@
 package stint
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stintgo/stint/internal/sched"
@@ -25,6 +26,7 @@ type held struct {
 }
 
 func heldBy(all []sched.Holder) *held {
+	slices.SortFunc(all, func(a, b sched.Holder) int { return a.Since.Compare(b.Since) })
 	return &held{all: all, of: make(map[string][]Held)}
 }
 

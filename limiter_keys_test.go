@@ -247,7 +247,7 @@ func TestB10_CapacityWithoutItsRateIsIgnored(t *testing.T) {
 }
 
 // For no tokens a key's callers wait for those before them in the key and tier, and not for
-// the limiter's line.
+// the limiter's queue.
 func TestB10_NoTokensOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := stint.NewLimiter(1, stint.LimiterConfig{PerKey: 10})

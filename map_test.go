@@ -460,6 +460,42 @@ func TestA4_MapSuspendsItsSlotOnlyWhileItWaits(t *testing.T) {
 	})
 }
 
+// A range computes on its slot while its inputs wait for room in a bounded queue.
+func TestA4_MapKeepsItsSlotWhileAnInputWaitsForRoom(t *testing.T) {
+	eachMap(t, func(t mapTrial) {
+		s := stint.New(2, stint.Config{Queue: 1})
+		gate := make(chan struct{})
+		var running atomic.Int32
+		fn := func(_ context.Context, n int) (int, error) {
+			running.Add(1)
+			defer running.Add(-1)
+			if n > 0 {
+				<-gate
+			}
+			return n, nil
+		}
+		_, _ = stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
+			for n, err := range t.over(ctx, s, upTo(4), fn) {
+				if err != nil {
+					t.Errorf("input %d: %v", n, err)
+				}
+				if n > 0 {
+					continue
+				}
+				synctest.Wait() // input 1 runs, 2 is queued, 3 waits for room
+				stats := s.Stats()
+				if stats.Blocked != 1 || stats.Suspended != 0 || running.Load() != 1 {
+					t.Errorf("%d calls run beside the range, %d are suspended, %d blocked; want 1, 0, 1",
+						running.Load(), stats.Suspended, stats.Blocked)
+				}
+				close(gate)
+			}
+			return 0, nil
+		})
+		atRest(t, s)
+	})
+}
+
 func TestA9_ResizeInTheRange(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(8, stint.Config{})

@@ -151,8 +151,9 @@ func (m *mapping[In, Out]) start(in In) {
 	m.mu.Unlock()
 	signal(m.fresh) // the slot of the function that ranges may be what the call needs
 
-	f := Go(m.ctx, m.s, func(ctx context.Context) (Out, error) { return m.fn(ctx, in) })
-	if f.call.Settled() && errors.Is(f.call.Err(), ErrClosed) && m.s.Stats().Closed {
+	f := &Future[Out]{call[Out]{fn: func(ctx context.Context) (Out, error) { return m.fn(ctx, in) }}}
+	f.call.Init(m.ctx, m.s.e)
+	if refused := f.call.GoBeside(&f.call, m.s.ask(m.s.tierFor(m.ctx))); errors.Is(refused, ErrClosed) {
 		m.mu.Lock()
 		m.closed = true // the outcome of this one says so
 		m.mu.Unlock()

@@ -48,6 +48,22 @@ func TestSlots_AcquireWithinTheLocalLimits(t *testing.T) {
 	})
 }
 
+// An entry of two shared slots is refused, and Why says so.
+func TestB6_WhyOfSeveralSharedSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := sharedScheduler(t, 5, stint.Config{})
+		why := s.Weight(2).Why()
+		const want = "it needs 2 slots at once and is refused, since shared slots are taken one at a time"
+		if len(why) != 1 || why[0].Code != stint.CodeShared || why[0].Weight != 2 || why[0].String() != want {
+			t.Errorf("Why is %v, want %q", why, want)
+		}
+		if why = s.Why(); len(why) != 0 {
+			t.Errorf("Why for one slot is %v", why)
+		}
+		wantAtRest(t, s, f)
+	})
+}
+
 // Acquire takes no shared slot during a pause.
 func TestSlots_AcquireDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,8 +40,9 @@ type Reason struct {
 	Limit int `json:"limit,omitempty"`
 	// Running is how much of Limit is in use.
 	Running int `json:"running,omitempty"`
-	// Weight is how many slots the entry needs at once, where it needs more than one:
-	// it waits for max as long as Running plus Weight is above Limit.
+	// Weight is how many slots the entry needs at once, where it needs more than one (max,
+	// shared): it waits for max as long as Running plus Weight is above Limit, and is refused
+	// where slots are shared.
 	Weight int `json:"weight,omitempty"`
 	// Key is the key at its limit (key), or the key of the bucket that has too few tokens or
 	// that other callers wait for (rate, behind).
@@ -140,6 +141,8 @@ func (r Reason) behind() string {
 // shared says what keeps shared slots (they have a Limit) or tokens from the entry.
 func (r Reason) shared() string {
 	switch {
+	case r.Weight > 1:
+		return fmt.Sprintf("it needs %d slots at once and is refused, since shared slots are taken one at a time", r.Weight)
 	case r.Limit > 0 && r.Running >= r.Limit:
 		return fmt.Sprintf("as many shared slots are in use as there are: %d of %d", r.Running, r.Limit) + r.by()
 	case r.Tokens > 0:

@@ -40,7 +40,10 @@ func (b *backpressure) wait(ctx context.Context, a arrival) error {
 	x.since = e.queue.clock.last
 	b.log.PushAt(&x.node, backlog.Arrival{Tier: a.Tier, Key: a.Key, Weight: 1}, uint64(x.since))
 	e.dispatchAndUnlock(0, false) // the gate is not marked for the tier yet
-	suspended := Suspend(ctx)
+	var suspended Suspended
+	if a.from != besideFunction {
+		suspended = Suspend(ctx)
+	}
 	err := b.await(ctx, x)
 	suspended.Resume()
 	x.recycle()

@@ -14,9 +14,19 @@ func (c *Call) call() *Call { return c }
 
 // Go submits job, which embeds the call.
 func (c *Call) Go(job Job, a Ask) {
-	if err := c.submit(job, a, false); err != nil {
+	if err := c.submit(job, a, fromFunction); err != nil {
 		c.unrun(job, err).settle()
 	}
+}
+
+// GoBeside is Go for a goroutine that works beside the function of the call's context, which
+// keeps its slots while the goroutine waits for room. It returns the error that refused job.
+func (c *Call) GoBeside(job Job, a Ask) error {
+	err := c.submit(job, a, besideFunction)
+	if err != nil {
+		c.unrun(job, err).settle()
+	}
+	return err
 }
 
 // TryGo starts job, which embeds the call, if it can start at once.
@@ -33,13 +43,13 @@ func (c *Call) TryGo(job Job, a Ask) bool {
 	return false
 }
 
-func (c *Call) submit(job Job, a Ask, continues bool) error {
+func (c *Call) submit(job Job, a Ask, from origin) error {
 	e, ctx := c.Engine(), c.task.parent
 	w, err := e.cancellations.of(ctx)
 	if err != nil {
 		return err
 	}
-	arrives := arrival{e: e, Ask: a, job: job, cancellation: w, continues: continues}
+	arrives := arrival{e: e, Ask: a, job: job, cancellation: w, from: from}
 	return arrives.submit(ctx)
 }
 

@@ -48,7 +48,7 @@ func (c *Call) follow(before *Call, then Follower) {
 func (c *Call) begin(job Job, a Ask) *Outcome {
 	err := c.task.ending()
 	if err == nil {
-		err = c.submit(job, a, true)
+		err = c.submit(job, a, continuation)
 	}
 	if err != nil {
 		return c.unrun(job, err)

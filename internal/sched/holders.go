@@ -44,8 +44,7 @@ type Holder struct {
 	Since time.Time // when it first got them; it may have suspended them since
 }
 
-// list returns the work that has slots, the longest holder first, or nil if the engine
-// does not keep it.
+// list returns the work that has slots, in no order, or nil if the engine does not keep it.
 func (h *holders) list() []Holder {
 	if !h.e.cfg.Holders {
 		return nil
@@ -54,7 +53,6 @@ func (h *holders) list() []Holder {
 	for i, x := range h.all {
 		all[i] = Holder{x.Ask, h.e.queue.clock.time(x.first)}
 	}
-	slices.SortFunc(all, func(a, b Holder) int { return a.Since.Compare(b.Since) })
 	return all
 }
 

@@ -45,7 +45,7 @@ type Present struct {
 	Running  int
 	Pause    *Pause
 	Forecast Forecast // for waiting work; not set for an arrival
-	Holders  []Holder // the work that has slots, the longest holder first, if the engine keeps it
+	Holders  []Holder // the work that has slots, in no order, if the engine keeps it
 	Resuming int      // functions that wait to resume and lack only slots: those that come free go to them first
 }
 

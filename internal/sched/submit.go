@@ -11,9 +11,18 @@ type arrival struct {
 	job          Job
 	group        *Group        // of a function of a group, else nil
 	cancellation *cancellation // of its context, or nil
-	continues    bool          // it continues another job
+	from         origin        // what submits it
 	caller       *Hold         // of the function that submits it; set only if the engine has been closed
 }
+
+// origin is what submits a job. It decides what happens while a bounded queue is full.
+type origin uint8
+
+const (
+	fromFunction   origin = iota // a function, or code outside of any: it suspends its slots while it waits for room
+	besideFunction               // a goroutine beside a function, which keeps its slots
+	continuation                 // the end of a job that this one continues: it needs no room
+)
 
 // submit queues a job, or starts it at once in a goroutine of its own. It blocks only
 // while a bounded queue is full, and never for the continuation of accepted work.
@@ -51,7 +60,7 @@ func (a *arrival) submitAndUnlock(ctx context.Context) error {
 	if !e.queue.behind(a.Ask) && e.mayStart() && a.start() {
 		return nil
 	}
-	if !a.continues && e.cfg.Queue > 0 && (e.full() || e.blocked.any()) {
+	if a.from != continuation && e.cfg.Queue > 0 && (e.full() || e.blocked.any()) {
 		if e.cfg.Refuse {
 			e.dispatchAndUnlock(0, false)
 			return ErrQueueFull
