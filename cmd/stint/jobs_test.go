@@ -70,7 +70,7 @@ func TestB5_JobsSaysWhatItHasSet(t *testing.T) {
 	s.out = startLines(t, s.cmd)
 	s.out.next()
 	const (
-		cut = "stint: not 99999999 commands at once but 67: its limit on open files allows no more; raise that (ulimit -n)"
+		cut = "stint: not 99999999 commands at once but 67: its limits on open files and on processes allow no more; "
 		few = "stint: the server has descriptors for 4 connections besides these commands"
 	)
 	for _, test := range []struct {

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -140,6 +141,50 @@ func TestKilled_TakesWholeGroupsAlong(t *testing.T) {
 		}
 		wantGone(t, append(pids, watcher))
 	}
+}
+
+// The watcher, which keeps the slots of stint, waits for processes that go on after SIGKILL, as one
+// does that frees much memory.
+func TestKilled_WatcherWaitsForTheProcesses(t *testing.T) {
+	const bytes = 400 << 20
+	cmd := command(t, "run", "--progress", "none", "-n0", fmt.Sprintf("head -c %d /dev/zero | tail", bytes), ":::", "1")
+	start(t, cmd)
+	watcher := watcherOf(t, cmd.Process.Pid)
+	var tail int
+	for deadline := time.Now().Add(30 * time.Second); tail == 0; {
+		for _, job := range children(t, cmd.Process.Pid) {
+			for _, pid := range append(children(t, job), job) {
+				if strings.HasPrefix(proc(pid, "cmdline"), "tail") && resident(proc(pid, "status")) > bytes/2 {
+					tail = pid
+				}
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the job takes no memory")
+		}
+	}
+	if err := syscall.Kill(cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, cmd)
+	for !gone(watcher) {
+		continue
+	}
+	if !gone(tail) {
+		t.Error("the watcher has ended before the process that it killed")
+	}
+	wantGone(t, []int{tail})
+}
+
+// resident returns the memory in bytes of a process with this status.
+func resident(status string) int {
+	_, rest, _ := strings.Cut(status, "VmRSS:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilobytes, _ := strconv.Atoi(fields[0])
+	return kilobytes << 10
 }
 
 // What ends or stops stint's group, or its terminal's, leaves the watcher alone.

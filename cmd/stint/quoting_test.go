@@ -90,6 +90,9 @@ func TestRun_ShellsOfTheCommandAreRefused(t *testing.T) {
 		{"sh", "-c", "-o", "errexit", "cat {}"},
 		{"env", "A=b", "sh", "-c", "cat {}"},
 		{"timeout", "5", "nice", "sh", "-c", "cat {}"},
+		{"sudo", "-u", "nobody", "sh", "-c", "cat {}"},
+		{"flock", "lock", "sh", "-c", "cat {}"},
+		{"docker", "exec", "box", "bash", "-c", "cat {}"},
 	} {
 		cmd := command(t, append([]string{"run", "-0"}, words...)...)
 		got := runCmd(t, cmd, strings.Join(hostileNames, "\x00"))

@@ -80,9 +80,12 @@ func (p *Process) Ended() bool {
 }
 
 // Survived reports whether processes of the group run after their leader has ended. It
-// must be called before the leader is reaped, and reads the state of every process of
-// the system: the kernel has no cheaper way.
-func (p *Process) Survived() bool {
+// must be called before the leader is reaped.
+func (p *Process) Survived() bool { return GroupRuns(p.pid) }
+
+// GroupRuns reports whether processes of a group run. It reads the state of every process of the
+// system: the kernel has no cheaper way to tell them from those that have ended and are not reaped.
+func GroupRuns(group int) bool {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return true // unknown
@@ -92,7 +95,7 @@ func (p *Process) Survived() bool {
 			continue
 		}
 		// A process that has ended meanwhile has no such file.
-		if stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil && runsIn(string(stat), p.pid) {
+		if stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil && runsIn(string(stat), group) {
 			return true
 		}
 	}

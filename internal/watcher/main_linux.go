@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Main is the watching process. It returns after stint has ended and the jobs that it
-// left running have been killed. It returns an error if stint has not started this
+// left running have been killed and have ended. It returns an error if stint has not started this
 // process. args are the arguments behind [Arg]: the run's name.
 func Main(args []string) error {
 	if len(args) != 1 {
@@ -30,7 +31,7 @@ func Main(args []string) error {
 	unix.CloseOnExec(fdHeld) // it is only kept open
 	closeInherited()
 	awaitEnd(fdEnded)
-	kill(args[0], table[atCells:])
+	await(kill(args[0], table[atCells:]))
 	return nil
 }
 
@@ -66,22 +67,34 @@ func awaitEnd(fd int) {
 
 // kill kills all processes of the jobs of a run that are in its table, with SIGKILL:
 // stint was killed to end at once, and a resumed run would run beside processes that end
-// slowly.
+// slowly. It returns the groups.
 //
 // If a group has ended meanwhile, its ID can belong to another group only if all
 // process IDs were used up in the moment since stint ended: stint removes a
 // group from the table before its leader is reaped.
-func kill(run string, cells []atomic.Int32) {
+func kill(run string, cells []atomic.Int32) (groups []int) {
 	late := starting{run: []byte(proc.EnvRun + run), jobs: map[string]struct{}{}}
 	for i := range cells {
 		switch n := int(cells[i].Load()); {
 		case n > 1:
 			_ = unix.Kill(-n, unix.SIGKILL)
+			groups = append(groups, n)
 		case n < 0:
 			late.jobs[strconv.Itoa(-n)] = struct{}{}
 		}
 	}
 	if len(late.jobs) > 0 {
 		late.killAll()
+	}
+	return groups
+}
+
+// await returns when no process of the groups runs: one that frees much memory, or waits for a disk,
+// goes on for a while after SIGKILL, and the slots that the run shares are its until then.
+func await(groups []int) {
+	for _, group := range groups {
+		for pause := time.Millisecond; proc.GroupRuns(group); pause = min(2*pause, 200*time.Millisecond) {
+			time.Sleep(pause)
+		}
 	}
 }

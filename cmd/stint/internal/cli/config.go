@@ -19,6 +19,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/region"
 	"github.com/stintgo/stint/cmd/stint/internal/run"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/retry"
 )
 
@@ -96,7 +97,7 @@ func (f *runFlags) command(r *runner, words []string) error {
 // limits sets the limits of the run.
 func (f *runFlags) limits(r *runner) (err error) {
 	var errs [4]error
-	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
+	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs(f.jobs + f.maxProcs)}
 	r.cfg.Jobs, errs[0] = f.jobCount(r, machine)
 	r.cfg.MostJobs = machine.Most
 	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load, r.cfg.Delay = f.keyJobs, f.lookahead, f.load, f.delay
@@ -152,16 +153,24 @@ const (
 	filesPerJob = 5
 	spareFiles  = 64
 	// mostThreads is below the 10,000 threads that the Go runtime allows: one thread
-	// waits for each running job.
+	// waits for each running job. If the system has no room for a thread, the runtime ends stint.
 	mostThreads = 8000
+	// fewJobs is a number of jobs for which the room for processes is not determined, which takes
+	// milliseconds: mostly it is there.
+	fewJobs = 64
 )
 
-// mostJobs returns how many jobs the system allows at once.
-func mostJobs() int {
+// mostJobs returns how many jobs the system allows at once. text is the number that is asked for, or
+// names a file that has it.
+func mostJobs(text string) int {
 	most := int64(mostThreads)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
 		most = min(most, int64((max(files.Cur, spareFiles)-spareFiles)/filesPerJob))
+	}
+	few := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: fewJobs}
+	if strings.HasPrefix(text, "@") || !jobcount.Fits(text, few) {
+		most = min(most, int64(max(proc.Room()/2, fewJobs))) // a process and a thread for each
 	}
 	return int(max(most, 1))
 }
@@ -173,6 +182,9 @@ func (f *runFlags) failures(r *runner) error {
 	// Jobs that fail together, because a server is down, should not all retry together,
 	// so the delays are random.
 	r.cfg.Retry = retry.Policy{Base: f.retryDelay, Jitter: retry.Decorrelated}
+	if f.retryDelay == 0 { // which the policy takes for its default
+		r.cfg.Retry.Base, r.cfg.Retry.Max = 1, 1
+	}
 	r.cfg.Retry.Attempts, errs[0] = attempts(f.retries)
 	r.cfg.Halt, errs[1] = halt.Parse(f.halt)
 	return errors.Join(errs[:]...)

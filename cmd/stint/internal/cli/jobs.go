@@ -20,8 +20,8 @@ N is what stint serve -j takes: a number; 0 for as many as the system allows; 50
 the processors; +2 or -1 (after --) relative to them. With a larger number, commands
 that wait start at once. With a smaller one, running commands continue to their end, and
 fewer start. The number is in force until the server ends: the next start has its own -j.
-Workers in other processes are not changed. If the server's limit on open files allows fewer than N,
-or leaves few connections for clients, standard error says so.
+Workers in other processes are not changed. If the server's limits on open files or
+processes allow fewer than N, or leave few connections for clients, standard error says so.
 
 Exit status: 0; 125 for errors.`
 

@@ -235,14 +235,15 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 // parseJobs parses how many commands run at once. If the number must be lower than asked
 // for, note says why.
 func parseJobs(text string) (n int, note string, err error) {
-	m := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs()}
+	m := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs(text)}
 	n, err = jobcount.Parse(text, m)
 	if err != nil || jobcount.Fits(text, m) {
 		return n, "", err
 	}
 	why := "that is the most for one process"
 	if n < mostThreads {
-		why = "its limit on open files allows no more; raise that (ulimit -n) and start the server again"
+		why = "its limits on open files and on processes allow no more; raise those (ulimit -n, ulimit -u, pids.max of its " +
+			"control group) and start the server again"
 	}
 	return n, fmt.Sprintf("not %s commands at once but %d: %s", text, n, why), nil
 }

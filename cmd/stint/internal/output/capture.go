@@ -1,6 +1,7 @@
 package output
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -99,28 +100,33 @@ func (c *Capture) reader(stream Stream) io.Reader {
 	return io.MultiReader(io.NewSectionReader(s.disk, 0, s.moved), rest)
 }
 
-// copyTo copies both streams to w, in the order that rehome expects.
+// copyTo copies both streams to w, in the order that rehome expects. A process that the job left
+// behind may have truncated a stream since it was sealed: then the size is what is left.
 func (c *Capture) copyTo(w io.Writer) error {
 	for _, stream := range [...]Stream{Stdout, Stderr} {
 		if c.streams[stream].size == 0 {
 			continue
 		}
-		if _, err := io.Copy(w, c.reader(stream)); err != nil {
+		n, err := io.Copy(w, c.reader(stream))
+		if err != nil {
 			return err
 		}
+		c.streams[stream].size = n
 	}
 	return nil
 }
 
-// bytes returns both streams, in the order that rehome expects.
+// bytes returns both streams, in the order that rehome expects, as copyTo copies them.
 func (c *Capture) bytes() ([]byte, error) {
 	text := make([]byte, 0, c.size())
 	for _, stream := range [...]Stream{Stdout, Stderr} {
 		from := len(text)
 		text = text[:from+int(c.streams[stream].size)]
-		if _, err := io.ReadFull(c.reader(stream), text[from:]); err != nil {
+		n, err := io.ReadFull(c.reader(stream), text[from:])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, err
 		}
+		text, c.streams[stream].size = text[:from+n], int64(n)
 	}
 	return text, nil
 }

@@ -22,6 +22,7 @@ type attempt struct {
 	redirect *output.Redirect // of standard output, or nil
 	capture  *output.Capture  // or nil
 	lines    *output.Lines    // or nil
+	passed   int64            // bytes that lines has written
 
 	timeout *timeout // of the process, or nil
 	started time.Time
@@ -30,6 +31,7 @@ type attempt struct {
 	problem string // what went wrong besides the exit status, or empty
 
 	timedOut    bool
+	ofProgram   bool // an error is one of its program, not of its files
 	interrupted bool // the job ended, or was ended, because the run ends
 	faulty      bool // another attempt would fail too
 }
@@ -75,7 +77,10 @@ func (r *Run) await(a *attempt, p *proc.Process) {
 // start its program, or to keep its output. Another attempt would meet the error again.
 func (r *Run) fault(a *attempt, err error) {
 	err = advise(err)
-	a.status.Exit = proc.LookStatus(err)
+	a.status.Exit = proc.ExitOwn
+	if a.ofProgram {
+		a.status.Exit = proc.LookStatus(err)
+	}
 	a.problem = err.Error()
 	a.faulty = true
 	r.cfg.Say(fmt.Sprintf("job %d: %v", a.job.Seq, err))
@@ -94,6 +99,8 @@ func advise(err error) error {
 		return fmt.Errorf("%w: use a smaller -n, or pass the input in a file", err)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%w: a script needs a #! line, or --shell", err)
+	case errors.Is(err, syscall.ENOMEM):
+		return fmt.Errorf("%w: the system has too little memory for another process; use a smaller -j", err)
 	case errors.Is(err, syscall.EAGAIN):
 		return fmt.Errorf("%w: the limit on processes is reached; use a smaller -j (see ulimit -u)", err)
 	}
@@ -104,6 +111,7 @@ func advise(err error) error {
 func outOfRoom(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE,
+		syscall.EAGAIN, syscall.ENOMEM,
 	} {
 		if errors.Is(err, errno) {
 			return true
@@ -112,18 +120,19 @@ func outOfRoom(err error) bool {
 	return false
 }
 
-// close closes the files that only the process needed.
+// close closes the files that only the process needed. Its lines are written when close returns,
+// so that another attempt writes none between them.
 func (a *attempt) close() {
 	if a.stdin != nil {
 		_ = a.stdin.Close()
 	}
+	if a.lines != nil {
+		a.passed = a.lines.Finish()
+	}
 }
 
-// discard discards the output.
+// discard discards the output that has not been written.
 func (a *attempt) discard() {
 	a.redirect.Discard()
 	a.capture.Close()
-	if a.lines != nil {
-		a.lines.Finish()
-	}
 }

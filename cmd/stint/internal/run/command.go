@@ -106,15 +106,12 @@ func (c *Command) scriptFor(job *template.Job) (string, error) {
 	return c.script.String(job)
 }
 
-// text returns one job's command as it would be typed. The job log identifies the job by
-// it, so it does not depend on the slot.
+// text returns one job's command as it would be typed.
 func (c *Command) text(job *template.Job) (string, error) {
-	slotless := *job
-	slotless.Slot = 0
 	if c.shell() {
-		return c.scriptFor(&slotless)
+		return c.scriptFor(job)
 	}
-	words, err := c.argv(&slotless)
+	words, err := c.argv(job)
 	return shellquote.Join(words), err
 }
 

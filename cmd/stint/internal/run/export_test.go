@@ -60,3 +60,31 @@ func HaltStatus(rule halt.Rule, slow, fast proc.Status) *proc.Status {
 
 // Changed calls changed.
 func (f *JobsFile) Changed() (bool, error) { return f.changed() }
+
+// EndsRun reports whether an error to start a job ends the run, rather than the job.
+func EndsRun(err error) bool {
+	r := &Run{cfg: &Config{Say: func(string) {}}, stop: newStopper()}
+	a := &attempt{job: &job{}, ofProgram: true}
+	r.fault(a, err)
+	return a.interrupted
+}
+
+// HandleWhileStarting handles signals while a process is starting that never starts, and returns
+// the signal by which the run ends at once, or 0.
+func HandleWhileStarting(signals ...syscall.Signal) (died syscall.Signal) {
+	cfg := &Config{Say: func(string) {}, Die: func(sig syscall.Signal) { died = sig }}
+	r := &Run{cfg: cfg, stop: newStopper()}
+	h := signalHandler{cfg: cfg, registry: &r.registry, stop: r.stop}
+	begun := make(chan struct{})
+	go func() {
+		_, _, _ = r.registry.launch(time.Now(), func() (*proc.Process, error) {
+			close(begun)
+			select {} // if it ended, this process would be suspended
+		})
+	}()
+	<-begun
+	for _, sig := range signals {
+		h.handle(sig)
+	}
+	return died
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	stint "github.com/stintgo/stint"
+	"github.com/stintgo/stint/cmd/stint/internal/shellquote"
 	"github.com/stintgo/stint/cmd/stint/internal/template"
 )
 
@@ -14,7 +15,7 @@ type job struct {
 	template.Job
 	priority stint.Priority
 	key      string
-	text     string // the command, as in the job log
+	text     string // see Config.text
 
 	attempts int           // made so far
 	delay    time.Duration // before the last attempt
@@ -31,13 +32,8 @@ const emptyKey = "\x00"
 func (c *Config) job(seq int, in item) (*job, error) {
 	j := &job{Job: template.Job{Seq: seq, Args: in.args, Fields: in.fields}}
 	var err error
-	if j.text, err = c.Command.text(&j.Job); err != nil {
+	if j.text, err = c.text(&j.Job); err != nil {
 		return j, err
-	}
-	if c.Stdout.Set {
-		if _, err = c.Stdout.target(&j.Job); err != nil {
-			return j, fmt.Errorf("--stdout: %w", err)
-		}
 	}
 	if j.key, err = c.Key.String(&j.Job); err != nil {
 		return j, fmt.Errorf("--key: %w", err)
@@ -56,4 +52,37 @@ func (c *Config) job(seq int, in item) (*job, error) {
 		return j, fmt.Errorf("--priority: %w", err)
 	}
 	return j, nil
+}
+
+// text returns the command of a job as it would be typed. The job log identifies the job by it, so
+// it has the files of standard input and output, if these depend on the input, and not the slot.
+func (c *Config) text(job *template.Job) (string, error) {
+	slotless := *job
+	slotless.Slot = 0
+	text, err := c.Command.text(&slotless)
+	if err != nil {
+		return text, err
+	}
+	var in, out string
+	if c.Stdin.Set {
+		if in, err = c.Stdin.Path.String(&slotless); err != nil {
+			return text, fmt.Errorf("--stdin: %w", err)
+		}
+	}
+	if c.Stdout.Set {
+		if out, err = c.Stdout.target(&slotless); err != nil {
+			return text, fmt.Errorf("--stdout: %w", err)
+		}
+	}
+	reads, writes := c.Stdin.Path.HasPlaceholder(), c.Stdout.Path.HasPlaceholder()
+	if c.Command.shell() && (reads || writes) {
+		text = shellquote.Join([]string{"sh", "-c", text})
+	}
+	if reads {
+		text += " < " + shellquote.Join([]string{in})
+	}
+	if writes {
+		text += " > " + shellquote.Join([]string{out})
+	}
+	return text, nil
 }

@@ -14,6 +14,7 @@ import (
 type launcher struct {
 	cfg      *Config
 	registry *registry
+	giveUp   <-chan struct{} // closed when the run starts no more jobs
 	env      proc.Env
 	stdin    *os.File // of jobs without an input of their own
 	watcher  *watcher.Watcher
@@ -26,6 +27,7 @@ func (l *launcher) launch(a *attempt) (*proc.Process, error) {
 	if err := l.openFiles(a); err != nil {
 		return nil, err
 	}
+	a.ofProgram = true
 	var p *proc.Process
 	var err error
 	p, a.timeout, err = l.registry.launch(a.started, func() (*proc.Process, error) { return l.start(a) })
@@ -46,7 +48,7 @@ func (l *launcher) start(a *attempt) (*proc.Process, error) {
 	}
 	return proc.Start(&proc.Spec{
 		Path: path, Args: argv, Env: l.env.Append(nil, a.fill.Seq, a.fill.Slot),
-		Files: l.files(a), Group: l.watcher.Cell(a.fill.Slot, a.fill.Seq),
+		Files: l.files(a), Group: l.watcher.Cell(a.fill.Slot, a.fill.Seq), GiveUp: l.giveUp,
 	})
 }
 

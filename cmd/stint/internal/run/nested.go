@@ -21,8 +21,16 @@ var executesTable = map[string]bool{
 // Executes reports whether a program becomes the one named after its options, as env does.
 func Executes(name string) bool { return executesTable[name] }
 
+// runsTable has other programs that run the one named after their options, in some of them after
+// a user, a file or a container.
+var runsTable = map[string]bool{
+	"busybox": true, "chroot": true, "docker": true, "doas": true, "flock": true, "nsenter": true, "podman": true,
+	"prlimit": true, "runuser": true, "strace": true, "sudo": true, "time": true, "timeout": true, "toybox": true,
+	"unshare": true,
+}
+
 // wraps reports whether a program runs the one named after its options.
-func wraps(name string) bool { return Executes(name) || name == "time" || name == "timeout" }
+func wraps(name string) bool { return Executes(name) || runsTable[name] }
 
 // checkNestedShell refuses sh -c '… {} …', also behind a wrapper such as env: the words of a
 // command are not quoted for a shell, so that shell would execute what is in a file's name. In

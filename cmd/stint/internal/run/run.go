@@ -192,7 +192,7 @@ func Do(cfg *Config) Outcome {
 	defer w.Stop()
 	r := newRun(cfg)
 	r.launcher = launcher{
-		cfg: cfg, registry: &r.registry, env: proc.NewEnv(os.Environ(), name), stdin: null,
+		cfg: cfg, registry: &r.registry, giveUp: r.stop.starting.Done(), env: proc.NewEnv(os.Environ(), name), stdin: null,
 		watcher: w, dirs: output.NewDirectories(nil),
 	}
 	if cfg.Inherit != nil {

@@ -69,6 +69,7 @@ func (r *Run) commit(a *attempt) bool {
 	}
 	err := a.redirect.Commit(r.cfg.Log != nil)
 	if err != nil {
+		a.ofProgram = false
 		r.fault(a, fmt.Errorf("keep its output: %w", err))
 	}
 	return err == nil
@@ -80,15 +81,13 @@ func (r *Run) print(a *attempt) error {
 	if r.cfg.Tag {
 		result.Tag = a.job.tag()
 	}
-	var passed int64
 	if a.lines != nil {
-		passed = a.lines.Finish()
 		if err := r.cfg.Sink.Err(); err != nil {
 			return err
 		}
 	}
 	if r.cfg.Log != nil {
-		record := a.record(passed) // the attempt itself would take memory until the output's turn comes
+		record := a.record() // the attempt itself would take memory until the output's turn comes
 		result.Written = func(size int64) error {
 			record.Receive += size
 			return r.cfg.Log.Append(record)
@@ -97,9 +96,9 @@ func (r *Run) print(a *attempt) error {
 	return r.printer.Print(result)
 }
 
-func (a *attempt) record(size int64) *joblog.Record {
+func (a *attempt) record() *joblog.Record {
 	return &joblog.Record{
-		Seq: a.job.Seq, Start: a.started, Runtime: a.took, Receive: size,
+		Seq: a.job.Seq, Start: a.started, Runtime: a.took, Receive: a.passed,
 		Exit: a.status.Exit, Signal: a.status.Signal, Command: a.job.text,
 	}
 }

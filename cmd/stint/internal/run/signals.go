@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/stintgo/stint/internal/proc"
@@ -28,6 +29,8 @@ type signalHandler struct {
 	limit    *limit
 	registry *registry
 	stop     *stopper
+
+	suspending atomic.Bool // suspend is under way
 
 	// said is closed when the message about the first signal is written, which may wait for a
 	// reader of standard error; nil: there is none. Owned by run.
@@ -67,10 +70,21 @@ func (h *signalHandler) handle(sig syscall.Signal) {
 	case syscall.SIGUSR2:
 		h.limit.change(-1)
 	case syscall.SIGTSTP:
-		h.registry.suspend(proc.StopSelf) // until fg or bg of the shell
+		h.suspend()
 	case syscall.SIGPIPE, syscall.SIGXFSZ:
 	default:
 		h.interrupt(sig)
+	}
+}
+
+// suspend stops the jobs and this process, until fg or bg of the shell. It does not wait for that: a
+// process that is just starting delays it, and other signals are handled meanwhile.
+func (h *signalHandler) suspend() {
+	if h.suspending.CompareAndSwap(false, true) {
+		go func() {
+			defer h.suspending.Store(false)
+			h.registry.suspend(proc.StopSelf)
+		}()
 	}
 }
 

@@ -128,7 +128,9 @@ func batch(seq iter.Seq2[string, error], n int) iter.Seq2[[]string, error] {
 		var args []string
 		for value, err := range seq {
 			if err != nil {
-				yield(nil, err)
+				if len(args) == 0 || yield(args, nil) {
+					yield(nil, err)
+				}
 				return
 			}
 			if args = append(args, value); len(args) == n {
