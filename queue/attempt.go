@@ -33,6 +33,7 @@ type Attempt struct {
 	progress   Progress
 	checkpoint []byte        // the checkpoint to send
 	saved      int           // the number of checkpoints so far
+	sent       int           // the number of them when the outcome was made
 	stored     int           // the number of them that the store has, or has a later one of
 	lost       error         // why the store takes no more of them: ErrStale, or ErrTooLarge
 	more       chan struct{} // closed when stored grows or lost is set; nil if nothing waits for that
@@ -209,6 +210,20 @@ func (a *Attempt) acknowledged(saved int) {
 		return
 	}
 	a.stored = saved
+	a.wake()
+}
+
+// settled records that the store has answered the outcome, with err: it has the checkpoints of the
+// outcome if err is nil, and takes no more.
+func (a *Attempt) settled(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		a.stored = max(a.stored, a.sent)
+	}
+	if a.lost == nil {
+		a.lost = ErrStale
+	}
 	a.wake()
 }
 

@@ -1,8 +1,10 @@
 package queue_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -62,6 +64,67 @@ func TestC6_CheckpointOnAFullDisk(t *testing.T) {
 		r.end()
 		r.is(id, queue.Succeeded)
 	})
+}
+
+// hangingStore answers no heartbeat that hangs selects, as over a connection that is dead.
+type hangingStore struct {
+	memstore.Store
+	hangs func(n int, heartbeats []queue.Heartbeat) bool
+	n     atomic.Int32
+	bare  error // what such a heartbeat returns when its context ends; nil: the cause of that
+}
+
+func (h *hangingStore) Heartbeat(
+	ctx context.Context, now time.Time, w queue.Worker, heartbeats []queue.Heartbeat,
+) ([]queue.Answer, error) {
+	if h.hangs(int(h.n.Add(1)), heartbeats) {
+		select {
+		case <-ctx.Done():
+			return nil, cmp.Or(h.bare, context.Cause(ctx))
+		case <-time.After(40 * time.Second):
+		}
+	}
+	return h.Store.Heartbeat(ctx, now, w, heartbeats)
+}
+
+// A heartbeat that hangs, and one whose checkpoint hangs, are given up before they cost the leases.
+func TestC6_HeartbeatsThatHang(t *testing.T) {
+	withCheckpoint := func(_ int, heartbeats []queue.Heartbeat) bool {
+		return len(heartbeats) > 0 && heartbeats[0].Checkpoint != nil
+	}
+	for name, h := range map[string]*hangingStore{
+		"one":                {hangs: func(n int, _ []queue.Heartbeat) bool { return n == 20 }},
+		"two in a row":       {hangs: func(n int, _ []queue.Heartbeat) bool { return n == 20 || n == 21 }},
+		"with checkpoints":   {hangs: withCheckpoint},
+		"by a bare time-out": {hangs: withCheckpoint, bare: context.DeadlineExceeded},
+		"as a store says":    {hangs: withCheckpoint, bare: queue.ErrUnavailable},
+	} {
+		for _, cfg := range []queue.Config{{}, {Lease: 3 * time.Second}, {Poll: time.Hour}} {
+			t.Run(fmt.Sprintf("%s, lease %v, poll %v", name, cfg.Lease, cfg.Poll), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, 2, cfg)
+					s := &hangingStore{Store: memstore.New(memstore.Config{}), hangs: h.hangs, bare: h.bare}
+					r.Queue = queue.New(s, cfg)
+					r.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+						a.Save([]byte("half"))
+						select {
+						case <-time.After(5 * time.Minute):
+							return nil
+						case <-ctx.Done():
+							return context.Cause(ctx)
+						}
+					})
+					id := r.submit("k", queue.Options{})
+					r.start()
+					time.Sleep(6 * time.Minute)
+					r.end()
+					if task := r.is(id, queue.Succeeded); len(task.Steps) != 3 {
+						t.Errorf("the task has the steps %+v", task.Steps)
+					}
+				})
+			})
+		}
+	}
 }
 
 // Sync does not wait for the next heartbeat, but it waits for room on a full disk.
@@ -218,4 +281,40 @@ func TestC6_SyncOfACheckpointThatIsRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Sync of a goroutine that goes on after its handler ends when the outcome has been settled.
+func TestC6_SyncAfterTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := queue.Config{Poll: time.Hour, Lease: 10 * time.Hour}
+		r := newRig(t, 2, cfg)
+		f := &fullStore{Store: memstore.New(memstore.Config{})}
+		f.full.Store(true)
+		r.Queue = queue.New(f, cfg)
+		in, late := make(chan error, 1), make(chan error, 1)
+		r.Handle("k", func(ctx context.Context, a *queue.Attempt) error {
+			ctx = context.WithoutCancel(ctx)
+			a.Save([]byte("in the outcome"))
+			go func() { in <- a.Sync(ctx) }()
+			time.Sleep(time.Second)
+			go func() {
+				time.Sleep(time.Second)
+				a.Save([]byte("after it"))
+				late <- a.Sync(ctx)
+			}()
+			return queue.Snooze(time.Minute)
+		})
+		id := r.submit("k", queue.Options{})
+		r.start()
+		if err := <-in; err != nil {
+			t.Errorf("Sync of a checkpoint of the outcome returns %v", err)
+		}
+		if err := <-late; !errors.Is(err, queue.ErrStale) {
+			t.Errorf("Sync of a checkpoint after the outcome returns %v, want ErrStale", err)
+		}
+		if task := r.is(id, queue.Scheduled); string(task.Checkpoint) != "in the outcome" {
+			t.Errorf("the checkpoint is %q", task.Checkpoint)
+		}
+		r.end()
+	})
 }

@@ -55,8 +55,8 @@ func newSudden(t *testing.T, cfg queue.Config) *sudden {
 	return s
 }
 
-// ahead are the tasks that are claimed and have not started.
-func (s *sudden) ahead() (ids []queue.ID) {
+// prefetched returns the tasks that are claimed and have not started.
+func (s *sudden) prefetched() (ids []queue.ID) {
 	s.Helper()
 	synctest.Wait()
 	for task, err := range s.Find(s.Context(), queue.Filter{States: []queue.State{queue.Running}}) {
@@ -94,12 +94,12 @@ func (s *sudden) all(but ...queue.ID) {
 func TestC1_ClaimedEarlyIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
-		early := s.ahead()
+		early := s.prefetched()
 		if len(early) == 0 || len(early) > 64 {
 			t.Fatalf("%d tasks are claimed early; this shows nothing, or is too many", len(early))
 		}
 		time.Sleep(200 * time.Millisecond)
-		if left := s.ahead(); len(left) != 0 {
+		if left := s.prefetched(); len(left) != 0 {
 			t.Errorf("%d tasks are still claimed without a slot", len(left))
 		}
 		if task := s.is(early[0], queue.Waiting); task.Failures != 0 || task.Crashes != 0 {
@@ -122,7 +122,7 @@ func TestC1_ClaimedEarlyIsReleased(t *testing.T) {
 func TestC4_OrdersReachWhatIsClaimedEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
-		early := s.ahead()
+		early := s.prefetched()
 		if len(early) < 2 {
 			t.Fatal("nothing is claimed early: this shows nothing")
 		}
@@ -141,9 +141,9 @@ func TestC4_OrdersReachWhatIsClaimedEarly(t *testing.T) {
 func TestC5_ClaimedEarlyIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSudden(t, queue.Config{})
-		early := s.ahead()
+		early := s.prefetched()
 		s.stop(errOver)
-		if left := s.ahead(); len(early) == 0 || len(left) != 0 {
+		if left := s.prefetched(); len(early) == 0 || len(left) != 0 {
 			t.Errorf("of %d tasks claimed early %d are left", len(early), len(left))
 		}
 		claims := s.faults.claims.Load()
@@ -165,10 +165,10 @@ func TestC5_ClaimedEarlyIsReleased(t *testing.T) {
 // one, are not claimed early, except at the moment when the claims adapt.
 func TestC1_ClaimsFollowTheWork(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		work   time.Duration
-		claims int // at most, for 1000 tasks
-		ahead  int // at most, a second after the start
+		name       string
+		work       time.Duration
+		claims     int // at most, for 1000 tasks
+		prefetched int // at most, a second after the start
 	}{
 		{"short", 0, 60, 0},
 		{"long", 10 * time.Second, 1100, 0},
@@ -200,10 +200,10 @@ func TestC1_ClaimsFollowTheWork(t *testing.T) {
 					t.Fatal(err)
 				}
 				mu.Lock()
-				ahead := st.Queues["default"].States[queue.Running] - working
+				prefetched := st.Queues["default"].States[queue.Running] - working
 				mu.Unlock()
-				if ahead > c.ahead {
-					t.Errorf("%d tasks are claimed without a slot, want at most %d", ahead, c.ahead)
+				if prefetched > c.prefetched {
+					t.Errorf("%d tasks are claimed without a slot, want at most %d", prefetched, c.prefetched)
 				}
 				for done := 0; done < 1000; {
 					time.Sleep(c.work + time.Second)

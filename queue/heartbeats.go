@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -15,11 +16,13 @@ const heartbeatMost = 20 * time.Second
 // heartbeatUntil sends heartbeats of the worker and its tasks until ctx ends, and acts
 // on the answers.
 func (s *session) heartbeatUntil(ctx context.Context) {
-	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll, heartbeatMost)
+	every := s.heartbeatEvery()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil { // even if another event came together with its end
-		s.heartbeat(ctx)
+		if err := s.heartbeat(ctx); errors.Is(err, errLate) {
+			continue // it has waited
+		}
 		select {
 		case <-tick.C:
 		case <-s.ordered:
@@ -30,7 +33,30 @@ func (s *session) heartbeatUntil(ctx context.Context) {
 	}
 }
 
-func (s *session) heartbeat(ctx context.Context) {
+// errLate is wrapped by the error of a heartbeat that was given up.
+var errLate = fmt.Errorf("%w: no answer", ErrUnavailable)
+
+func (s *session) heartbeatEvery() time.Duration {
+	return min(s.q.cfg.Lease/3, s.q.cfg.Poll, heartbeatMost)
+}
+
+// inTime is send, given up early enough for two more before the leases end: the connection may be dead,
+// or the store may wait for its disk, where a heartbeat without checkpoints does not.
+func (s *session) inTime(
+	ctx context.Context, now time.Time, w Worker, runs []*Attempt, heartbeats []Heartbeat,
+) ([]Answer, error) {
+	patience := (s.q.cfg.Lease - s.heartbeatEvery()) / 3
+	inTime, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers, err := s.send(inTime, now, w, runs, heartbeats)
+	if err != nil && inTime.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w for %v: %w", errLate, patience, err)
+	}
+	return answers, err
+}
+
+// heartbeat sends a heartbeat of the worker and its tasks. Its error is logged.
+func (s *session) heartbeat(ctx context.Context) error {
 	runs := s.leases.attempts()
 	heartbeats, saved := make([]Heartbeat, len(runs)), make([]int, len(runs))
 	for i, r := range runs {
@@ -39,20 +65,20 @@ func (s *session) heartbeat(ctx context.Context) {
 	now := s.q.clock.Now()
 	worker := s.worker
 	worker.Slots = s.slots.Stats().Limit // the tasks may have changed
-	answers, err := s.send(ctx, now, worker, runs, heartbeats)
+	answers, err := s.inTime(ctx, now, worker, runs, heartbeats)
 	checkpoints := slices.ContainsFunc(heartbeats, func(b Heartbeat) bool { return b.Checkpoint != nil })
 	if checkpoints && errors.Is(err, ErrUnavailable) {
 		// A failure must not cost a lease, so the heartbeat is sent again.
 		for i := range heartbeats {
 			heartbeats[i].Checkpoint = nil
 		}
-		answers, err = s.send(ctx, now, worker, runs, heartbeats)
+		answers, err = s.inTime(ctx, now, worker, runs, heartbeats)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
 			s.q.cfg.Logger.Error("heartbeat", slog.Int("tasks", len(runs)), slog.Any("error", err))
 		}
-		return
+		return err
 	}
 	until := now.Add(s.q.cfg.Lease)
 	for i, r := range runs {
@@ -68,6 +94,7 @@ func (s *session) heartbeat(ctx context.Context) {
 		}
 		s.leases.extend(r, until)
 	}
+	return nil
 }
 
 // send sends the heartbeats of runs. Those that the store refuses as too large are sent in two

@@ -53,7 +53,7 @@ func (l *leases) add(attempts []*Attempt) {
 func (l *leases) remove(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forgetLocked(leaseOf{o.ID, o.Token})
+	l.forgetLocked(leaseOf{o.ID, o.Token}, ErrStale)
 }
 
 // settled removes the leases of outcomes of a queue that the store has answered: with nil if it
@@ -63,16 +63,19 @@ func (l *leases) settled(queue string, sent time.Time, outcomes []Outcome, answe
 	defer l.mu.Unlock()
 	for i, err := range answers {
 		lease := leaseOf{outcomes[i].ID, outcomes[i].Token}
-		l.forgetLocked(lease)
+		l.forgetLocked(lease, err)
 		if err == nil {
 			l.last[queue] = lastEnd{lease, sent}
 		}
 	}
 }
 
-// forgetLocked removes a lease. The caller holds mu.
-func (l *leases) forgetLocked(lease leaseOf) {
-	delete(l.held, lease)
+// forgetLocked removes a lease, whose outcome the store has answered with err. The caller holds mu.
+func (l *leases) forgetLocked(lease leaseOf, err error) {
+	if a := l.held[lease]; a != nil {
+		a.settled(err)
+		delete(l.held, lease)
+	}
 	signal(l.fewer)
 }
 

@@ -39,7 +39,7 @@ func (s *session) maintainUntil(ctx context.Context) {
 			if now := s.q.clock.Now(); at.Before(now) { // the task is late, and this process is not
 				at = now
 			}
-			if at.Before(due) {
+			if !postponed && at.Before(due) { // what is postponed is done with it
 				due = at
 			}
 		case <-ctx.Done():

@@ -28,6 +28,7 @@ func (a *Attempt) outcomeOf(ctx context.Context, err error) Outcome {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o := Outcome{ID: a.lease.id, Token: a.lease.token, Checkpoint: a.checkpoint, InTx: a.inTx}
+	a.sent = a.saved
 	if err == nil {
 		o.Kind, o.Result = OutcomeSuccess, a.result
 		return o

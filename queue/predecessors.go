@@ -15,8 +15,8 @@ type Predecessor struct {
 // AfterAny, in their order. [Result] decodes the result of each.
 //
 // While t is unfinished, retention keeps its finished predecessors, except a predecessor
-// that did not succeed and that a task waits for in After: see [Retention]. That one, and
-// purged ones, are Forgotten. A later task with the ID of a forgotten one is not
+// that did not succeed and that a task waits for in After: see [Retention]. Such a predecessor, and
+// a purged one, is Forgotten. A later task with the ID of a forgotten one is not
 // returned. Errors: those of the store.
 func (q *Queue) Predecessors(ctx context.Context, t Task) ([]Predecessor, error) {
 	const page = 100 // tasks with their payloads and results

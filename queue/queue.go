@@ -31,7 +31,7 @@ func New(store Store, cfg Config) *Queue {
 	}
 	cfg = cfg.withDefaults()
 	q := &Queue{
-		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.New(), wall: wall,
+		store: store, cfg: cfg, ids: IDs{Random: cfg.Random}, clock: clock.Of(store), wall: wall,
 		handlers: handlers{byKind: make(map[string]Handler)}, runs: runs{byName: make(map[string]chan<- struct{})},
 		followers: followers{store: store, pause: cfg.Poll},
 		shutdown:  shutdown{grace: cfg.Grace, waitDelay: cfg.WaitDelay, halted: make(chan struct{})},

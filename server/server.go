@@ -146,9 +146,6 @@ func (c Config) withDefaults() Config {
 	c.MaxItem = cmp.Or(c.MaxItem, 4<<20)
 	c.MaxStreams = cmp.Or(c.MaxStreams, 1024)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	if c.Clock == nil {
-		c.Clock = clock.New().Now
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -170,6 +167,9 @@ type Server struct {
 // is passed to more and more clients only while tasks of the queue wait, and otherwise to all.
 func New(store queue.Store, cfg Config) *Server {
 	cfg = cfg.withDefaults()
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Of(store).Now
+	}
 	to := &responder{timeout: cfg.Timeout, errors: errorThrottle{log: cfg.Logger, clock: clock.New()}}
 	s := &Server{
 		access:  &accessControl{hosts: cfg.Hosts, token: cfg.Token, users: cfg.Users, to: to},

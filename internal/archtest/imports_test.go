@@ -35,7 +35,7 @@ type direction struct {
 // directions is the architecture: the complete list of allowed imports, lowest packages
 // first.
 //
-//	internal/backlog ← internal/sched ← stint ← shm, queue ← stores, transfer ← server ← cmd
+//	internal/backlog ← internal/sched ← stint ← shm, queue ← stores, transfer, server ← queue/cluster ← cmd
 //
 // csync and retry import nothing, so that they can be used without the rest.
 var directions = []direction{
@@ -89,7 +89,7 @@ var directions = []direction{
 			".", "queue", "queue/internal/journal", "queue/internal/record", "internal/backlog", "internal/shrink",
 		},
 	},
-	{pkg: "queue/memstore", state: here, may: []string{"queue", "queue/internal/machine"}},
+	{pkg: "queue/memstore", state: here, may: []string{"internal/clock", "queue", "queue/internal/machine"}},
 	// Which users' files and sockets a program trusts.
 	{pkg: "internal/ownership", state: here},
 	{pkg: "internal/bearer", state: here, may: []string{"internal/ownership"}},
@@ -110,7 +110,7 @@ var directions = []direction{
 		pkg: "queue/filestore", state: here,
 		may: []string{
 			"queue", "queue/relocate", "queue/internal/lease", "queue/internal/machine", "queue/internal/stall",
-			"internal/logthrottle", "internal/ownership",
+			"internal/clock", "internal/logthrottle", "internal/ownership",
 		},
 		modules: []string{"github.com/cockroachdb/pebble/v2"},
 	},
@@ -126,7 +126,7 @@ var directions = []direction{
 		pkg: "queue/redisstore", state: here,
 		may: []string{
 			"queue", "queue/relocate", "queue/internal/dbrows", "queue/internal/journal", "queue/internal/machine",
-			"internal/logthrottle",
+			"internal/clock", "internal/logthrottle",
 		},
 		modules: []string{"github.com/redis/go-redis/v9"},
 	},

@@ -15,7 +15,7 @@ import (
 const specFile = "docs/spec.md"
 
 // rowTest matches the name of a test for a row of the specification:
-// TestA5_PerKeyConcurrency is for A5.
+// TestA5_AtMostPerKeyRun is for A5.
 var rowTest = regexp.MustCompile(`^Test([A-E]\d+)_`)
 
 // rowScript matches the name of a script for a row of the specification: C4_edit.txtar is

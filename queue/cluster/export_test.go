@@ -68,7 +68,7 @@ func OpenGroupsOver(ctx context.Context, groups []Group, cfg Config, n Network) 
 	return OpenGroups(ctx, groups, cfg)
 }
 
-// Accepts returns whether a process that leads so many groups, and accepts an invitation in
+// Accepts returns whether a process that leads a number of groups, and accepts an invitation in
 // every at most, accepts each of some invitations: a time and the groups that the other leads.
 func Accepts(leads int, every time.Duration, at []time.Time, others []int) (accepted []bool) {
 	g := &ledGroups{every: every}

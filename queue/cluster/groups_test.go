@@ -86,7 +86,7 @@ func await(t *testing.T, what string, holds func() (saw string, ok bool)) {
 	}
 }
 
-// awaitLeads waits until the processes lead so many groups, in any order.
+// awaitLeads waits until the processes lead the wanted numbers of groups, in any order.
 func awaitLeads(t *testing.T, groups []cluster.Group, want []int, processes ...*cluster.Groups) {
 	t.Helper()
 	await(t, fmt.Sprintf("processes lead %v groups", want), func() (string, bool) {

@@ -118,7 +118,7 @@ type lines chan string
 func (l lines) Write(text []byte) (int, error) {
 	select {
 	case l <- string(text):
-	default: // nobody reads so many
+	default: // no reader needs more
 	}
 	return len(text), nil
 }

@@ -123,9 +123,18 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
 		c = &shared{now: now, begun: begun}
 		s.queue = append(s.queue, c)
 	}
-	added := &sharer{tasks: tasks, bytes: bytes, begun: begun, done: make(chan struct{})}
+	added := &sharer{tasks: ownTasks(tasks), bytes: bytes, begun: begun, done: make(chan struct{})}
 	c.callers, c.tasks, c.bytes = append(c.callers, added), c.tasks+len(tasks), c.bytes+bytes
 	return added
+}
+
+// ownTasks copies tasks: their caller owns them, and may leave before they have been sent.
+func ownTasks(tasks []queue.NewTask) []queue.NewTask {
+	own := slices.Clone(tasks)
+	for i := range own {
+		own[i].Spec = own[i].Clone()
+	}
+	return own
 }
 
 // ended ends a call, and begins the next one that waits. If the call was not answered, callers that

@@ -320,3 +320,41 @@ func TestC11_CommandInPartIsNotRepeated(t *testing.T) {
 		t.Errorf("%d calls, %d changed: %v", s.calls, changed, err)
 	}
 }
+
+// A caller that has left owns its tasks again, also while the call that it shared is under way.
+func TestC11_LeftCallHasItsOwnTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 3 // two at once, and the one that is left
+		var sent atomic.Int32
+		change := make(chan struct{})
+		seen := ""
+		submit := cluster.Submits(func(_ context.Context, _ time.Time, tasks []queue.NewTask) ([]queue.Receipt, error) {
+			if sent.Add(1) < calls {
+				time.Sleep(time.Second)
+			} else {
+				<-change
+				seen = string(tasks[0].Payload) + tasks[0].Labels["is"] + tasks[0].Queue
+			}
+			return make([]queue.Receipt, len(tasks)), nil
+		})
+		for range calls - 1 {
+			go func() { _, _ = submit(t.Context(), time.Now(), make([]queue.NewTask, 1)) }()
+		}
+		synctest.Wait()
+		task := queue.NewTask{Spec: queue.Spec{
+			Payload: []byte("a"), Options: queue.Options{Queue: "c", Labels: map[string]string{"is": "b"}},
+		}}
+		tasks := []queue.NewTask{task}
+		ctx, leave := context.WithTimeout(t.Context(), 2*time.Second)
+		defer leave()
+		if _, err := submit(ctx, time.Now(), tasks); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v, want that of the context", err)
+		}
+		tasks[0].Payload[0], tasks[0].Labels["is"], tasks[0].Queue = 'x', "x", "x"
+		close(change)
+		synctest.Wait()
+		if seen != "abc" {
+			t.Errorf("%q was sent, want %q: what the caller has changed since it left", seen, "abc")
+		}
+	})
+}

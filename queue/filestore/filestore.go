@@ -51,6 +51,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
@@ -117,7 +118,8 @@ func (c Config) validate() error {
 // Store is a [queue.Store] in a directory. It is safe for concurrent use.
 type Store struct {
 	*machine.Machine
-	rows *rows
+	rows  *rows
+	clock clock.Steady
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -164,8 +166,12 @@ func open(dir string, cfg Config, fs vfs.FS, tune func(*pebble.Options)) (*Store
 		return nil, fmt.Errorf("%w: open the store in %s: %w", queue.ErrUnavailable, dir, ifDamaged(err))
 	}
 	r.failStop.setWaits(true)
-	return &Store{m, r}, nil
+	return &Store{m, r, clock.New()}, nil
 }
+
+// Clock returns the clock for the times of calls in this process, which was read when the store was
+// opened. Setting the system's clock does not change it. [queue.New] uses it.
+func (s *Store) Clock() clock.Steady { return s.clock }
 
 // Close is as [queue.Store] says. It does not wait for space on a full disk: if changes
 // cannot be written, it returns an error; no call has returned a result that is not in

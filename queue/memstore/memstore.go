@@ -9,12 +9,16 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
 )
 
 // Store is a [queue.Store] in memory. It is safe for concurrent use.
-type Store struct{ *machine.Machine }
+type Store struct {
+	*machine.Machine
+	clock clock.Steady
+}
 
 var _ queue.Store = Store{}
 
@@ -39,8 +43,12 @@ func New(cfg Config) Store {
 	if err != nil {
 		panic(err) // an empty map has no invalid rows
 	}
-	return Store{m}
+	return Store{m, clock.New()}
 }
+
+// Clock returns the clock for the times of calls in this process, which was read when the store was
+// opened. Setting the system's clock does not change it. [queue.New] uses it.
+func (s Store) Clock() clock.Steady { return s.clock }
 
 // rows are the rows of a machine, in a map.
 type rows struct {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
@@ -97,9 +98,10 @@ func (c Config) validate() error {
 // Store is a [queue.Store] in PostgreSQL. It is safe for concurrent use.
 type Store struct {
 	*machine.Machine
-	rows *dbrows.Rows
-	db   *rows
-	log  *slog.Logger
+	rows  *dbrows.Rows
+	db    *rows
+	log   *slog.Logger
+	clock clock.Steady
 
 	outcomes *machine.TxOutcomes
 	// waits has an element for each call of Settle that waits for transactions, and so holds a connection.
@@ -162,7 +164,7 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 	}
 	r.Opened()
 	s := &Store{
-		Machine: m, rows: r, db: db, log: log, outcomes: machine.NewTxOutcomes(m),
+		Machine: m, rows: r, db: db, log: log, clock: clock.New(), outcomes: machine.NewTxOutcomes(m),
 		waits: make(chan struct{}, t.config.MaxConns/2),
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -197,6 +199,10 @@ func lead(
 	db.checkServer(ctx, cfg.Logger.With(slog.String("server", server(t, cfg))))
 	return db, r, nil
 }
+
+// Clock returns the clock for the times of calls in this process, which was read when the store was
+// opened. Setting the system's clock does not change it. [queue.New] uses it.
+func (s *Store) Clock() clock.Steady { return s.clock }
 
 // Claim is as [queue.Store] says. Every claim is one of [queue.Claim.Remote].
 func (s *Store) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {

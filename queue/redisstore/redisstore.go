@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/internal/logthrottle"
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/dbrows"
@@ -100,7 +101,8 @@ func (c Config) validate() error {
 // Store is a [queue.Store] on a Redis server. It is safe for concurrent use.
 type Store struct {
 	*machine.Machine
-	rows *dbrows.Rows
+	rows  *dbrows.Rows
+	clock clock.Steady
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -154,8 +156,12 @@ func open(ctx context.Context, url string, cfg Config, wrap func(dbrows.DB) dbro
 		return nil, fmt.Errorf("%w: %s: %w", queue.ErrUnavailable, t.name, err)
 	}
 	r.Opened()
-	return &Store{m, r}, nil
+	return &Store{m, r, clock.New()}, nil
 }
+
+// Clock returns the clock for the times of calls in this process, which was read when the store was
+// opened. Setting the system's clock does not change it. [queue.New] uses it.
+func (s *Store) Clock() clock.Steady { return s.clock }
 
 // lead makes this process the leader of the store. create says that the store is made if there
 // is none. A refusal of the server calls giveUp, which ends ctx.

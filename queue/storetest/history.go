@@ -38,7 +38,7 @@ func (h *history) check(tasks []queue.Task) error {
 }
 
 // checkUnique checks that exactly one call was answered as new, and that no other call
-// with the key returned before that one began.
+// with the key returned before it began.
 func checkUnique(submits []answered) error {
 	var errs []error
 	i := slices.IndexFunc(submits, func(a answered) bool { return !a.Existing })
@@ -51,7 +51,7 @@ func checkUnique(submits []answered) error {
 			errs = append(errs, fmt.Errorf("one call returns %+v, and another %+v", first.Receipt, a.Receipt))
 		}
 		if a.returned < first.called {
-			errs = append(errs, errors.New("a call returned the receipt of the first call before that one began"))
+			errs = append(errs, errors.New("a call returned the receipt of the first call before that began"))
 		}
 	}
 	return errors.Join(errs...)

@@ -17,6 +17,7 @@ func restartCases() []testCase {
 		{"C6_RemoteLeasesOutliveClosing", Config{}, func(c *trial) { remoteLeases(c, c.closeAndReopen) }},
 		{"C6_RemoteLeasesRunOut", Config{}, remoteLeasesRunOut},
 		{"C4_OrdersAreObeyedByClosing", Config{}, ordersAreObeyedByClosing},
+		{"C4_ClosingReleasesWhatWaits", Config{}, closingReleasesWhatWaits},
 		{"C4_OrdersOutliveACrash", Config{}, ordersOutliveACrash},
 		{"C4_OldestAfterACrash", Config{}, oldestAfterACrash},
 	}
@@ -209,6 +210,25 @@ func ordersAreObeyedByClosing(c *trial) {
 	}
 	c.obeyedOrder(queue.Paused, ids[0])
 	c.obeyedOrder(queue.Cancelled, ids[1])
+}
+
+// closingReleasesWhatWaits shows that tasks that wait for one that Close releases under an order to
+// cancel may start then, also while the store is watched.
+func closingReleasesWhatWaits(c *trial) {
+	batch := c.ids.New(c.now)
+	ids := c.submit(queue.Options{}, queue.Options{Batch: batch})
+	waiting := c.submit(queue.Options{AfterAny: ids[:1]}, queue.Options{AfterBatch: batch})
+	c.claim(2)
+	c.command(queue.OrderCancel, ids...)
+	c.watch(nil)
+	if !c.closeAndReopen() {
+		return
+	}
+	if c.Remote {
+		c.expireLeases()
+	}
+	c.is(queue.Cancelled, ids...)
+	c.is(queue.Waiting, waiting...)
 }
 
 // ordersOutliveACrash shows that after a crash an order reaches a worker in another

@@ -81,7 +81,7 @@ func Decode(b *[Size]byte) (e machine.LeaseEntry, ok bool) {
 }
 
 // DecodeRow calls fn for the entries of a row, which are one after the other without the zeros
-// at their ends. What follows something that is no entry is omitted.
+// at their ends. What follows an entry that cannot be decoded is omitted.
 func DecodeRow(row []byte, fn func(machine.LeaseEntry)) {
 	for len(row) >= atName {
 		used := atName + int(row[atNameSize])

@@ -120,6 +120,49 @@ func TestC6_ClaimOfStalledRowsIsUndone(t *testing.T) {
 	})
 }
 
+// A claim in this process that waits for the rows while the machine is closed returns no tasks: their
+// leases have been released.
+func TestC6_ClaimWhileTheMachineIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &steppedRows{rows: newRows()}
+		m, err := machine.Open(r, machine.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids queue.IDs
+		tasks := []queue.NewTask{newTask(&ids, queue.Spec{}), newTask(&ids, queue.Spec{})}
+		r.gate = make(chan struct{})
+		go func() { _, _ = m.Submit(t.Context(), start, tasks) }()
+		synctest.Wait()
+		type claimed struct {
+			queue.Claimed
+			err error
+		}
+		here, elsewhere := make(chan claimed, 1), make(chan claimed, 1)
+		for to, remote := range map[chan claimed]bool{here: false, elsewhere: true} {
+			c := queue.Claim{Worker: "w", Kinds: []string{"kind"}, Max: 1, Lease: time.Minute, Remote: remote}
+			go func() {
+				got, err := m.Claim(t.Context(), start, c)
+				to <- claimed{got, err}
+			}()
+		}
+		synctest.Wait()
+		closed := make(chan error)
+		go func() { closed <- m.Close() }()
+		synctest.Wait()
+		close(r.gate)
+		if got := <-here; !errors.Is(got.err, queue.ErrClosed) || len(got.Tasks) != 0 {
+			t.Errorf("the claim returns %d tasks, error %v; want ErrClosed", len(got.Tasks), got.err)
+		}
+		if got := <-elsewhere; got.err != nil || len(got.Tasks) != 1 {
+			t.Errorf("the claim from elsewhere returns %d tasks, error %v; want one", len(got.Tasks), got.err)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A task that is retried has no progress until its next attempt reports some.
 func TestC4_RetryResetsTheProgress(t *testing.T) {
 	p := newProcess(t)

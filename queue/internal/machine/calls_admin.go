@@ -53,7 +53,7 @@ func (m *Machine) Command(ctx context.Context, now time.Time, c queue.Command) (
 func (m *Machine) beginCascades(cascades *[]*waiters) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
-	if !m.steps.closed {
+	if !m.steps.closed.Load() {
 		m.cascades.start(cascades)
 		m.steps.seal()
 	}
@@ -85,7 +85,7 @@ func (m *Machine) PauseQueue(ctx context.Context, now time.Time, name string, p 
 func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error) {
 	m.steps.mu.Lock()
 	defer m.steps.mu.Unlock()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		return nil, queue.ErrClosed
 	}
 	return m.settings.view(), nil
@@ -94,7 +94,7 @@ func (m *Machine) Settings(context.Context) (map[string]queue.Configured, error)
 // Schedules is as [queue.Store] says.
 func (m *Machine) Schedules(context.Context) ([]queue.ScheduleState, error) {
 	m.steps.mu.Lock()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		m.steps.mu.Unlock()
 		return nil, queue.ErrClosed
 	}

@@ -89,7 +89,7 @@ func (m *Machine) searchPart(s *search, lock func() error) error {
 func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queue.Reason, error) {
 	m.steps.mu.Lock()
 	defer m.steps.mu.Unlock()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		return nil, queue.ErrClosed
 	}
 	m.keyRates.unblock()
@@ -100,7 +100,7 @@ func (m *Machine) Explain(_ context.Context, now time.Time, id queue.ID) ([]queu
 func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 	m.steps.mu.Lock()
 	defer m.steps.mu.Unlock()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		return queue.Stats{}, queue.ErrClosed
 	}
 	at := m.clock.latest(now)
@@ -125,7 +125,7 @@ func (m *Machine) Stats(_ context.Context, now time.Time) (queue.Stats, error) {
 // Watch is as [queue.Store] says.
 func (m *Machine) Watch(ctx context.Context, begun func(), fn func(queue.Event)) error {
 	m.steps.mu.Lock()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		m.steps.mu.Unlock()
 		return queue.ErrClosed
 	}

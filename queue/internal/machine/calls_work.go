@@ -82,6 +82,9 @@ func (m *Machine) Claim(ctx context.Context, now time.Time, c queue.Claim) (queu
 			return queue.Claimed{}, fmt.Errorf("%w: %w", queue.ErrUnavailable, err)
 		}
 	}
+	if !c.Remote && len(got.Tasks) > 0 && m.steps.closed.Load() { // Close has released the leases
+		return queue.Claimed{}, queue.ErrClosed
+	}
 	return got.Claimed, nil
 }
 
@@ -117,7 +120,7 @@ func (m *Machine) claimSteps(ctx context.Context, now time.Time, c queue.Claim) 
 func (m *Machine) unclaim(claimed []queue.Task, signal bool) {
 	m.steps.lockCorrected()
 	defer m.steps.mu.Unlock()
-	if !m.steps.closed {
+	if !m.steps.closed.Load() {
 		m.claims.takeBack(claimed, signal)
 	}
 	m.steps.seal() // not awaited: a crash that loses these changes loses the claim as well
@@ -240,7 +243,7 @@ func (m *Machine) Listen(name string) (<-chan struct{}, func()) {
 	ready := make(chan struct{}, 1)
 	m.steps.mu.Lock()
 	defer m.steps.mu.Unlock()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		return ready, func() {}
 	}
 	m.queues.setListeners(name, append(m.queues.listeners[name], ready))

@@ -20,7 +20,7 @@ type LeaseStorage interface {
 	Reserve(token queue.Token) (slot int, err error)
 	// Put writes entries to the slots that are reserved for their tokens, and omits entries
 	// whose slots have been freed. It returns the number of entries before the first one
-	// that it could not write, and the error of that one.
+	// that it could not write, and its error.
 	Put(entries []SlotEntry) (n int, err error)
 	// Free frees a slot that was reserved for a token. The entry need not be erased.
 	Free(slot int, token queue.Token)

@@ -185,8 +185,8 @@ func (o *loader) restart() {
 // lease log, or is Waiting and has crashed. A goroutine, which ends before eachSummary
 // returns, reads the next rows concurrently: reading a row takes about as long as do.
 func (o *loader) eachSummary(logged func(queue.ID) bool, do func(*rowSummary) error) error {
-	const size, ahead = 512, 4
-	read, done := make(chan []rowSummary, ahead), make(chan []rowSummary, ahead+2)
+	const size, prefetched = 512, 4
+	read, done := make(chan []rowSummary, prefetched), make(chan []rowSummary, prefetched+2)
 	for range cap(done) {
 		done <- make([]rowSummary, 0, size)
 	}

@@ -101,11 +101,11 @@ func Open(rows Rows, cfg Config) (*Machine, error) {
 // Close is as [queue.Store] says.
 func (m *Machine) Close() error {
 	m.steps.lockCorrected()
-	if m.steps.closed {
+	if m.steps.closed.Load() {
 		m.steps.mu.Unlock()
 		return nil
 	}
-	m.steps.closed = true
+	m.steps.closed.Store(true)
 	m.attempts.releaseAll()
 	m.savedRates.save()
 	m.watchers.stop()

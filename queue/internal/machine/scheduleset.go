@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,9 +60,7 @@ func (s *scheduleSet) put(name string, to *queue.ScheduleState, value []byte) {
 func cloneSchedule(s *queue.ScheduleState) queue.ScheduleState {
 	own := *s
 	own.Paused = clonePause(s.Paused)
-	own.Task.Payload = bytes.Clone(s.Task.Payload)
-	own.Task.After, own.Task.AfterAny = slices.Clone(s.Task.After), slices.Clone(s.Task.AfterAny)
-	own.Task.Labels = maps.Clone(s.Task.Labels)
+	own.Task = s.Task.Clone()
 	return own
 }
 

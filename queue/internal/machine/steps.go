@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stintgo/stint/queue"
@@ -30,9 +31,9 @@ type steps struct {
 
 	using      sync.WaitGroup // calls and goroutines that use the rows without mu; Add is called with mu held
 	mu         sync.Mutex     // guards the fields below and all parts of the machine
-	closed     bool
-	opened     uint64        // the mark of the corrections of the first call, in a step that has to wait for them; else 0
-	correcting chan struct{} // closed when the times of all rows have been corrected; nil if no correction is under way
+	closed     atomic.Bool    // set with mu held
+	opened     uint64         // the mark of the corrections of the first call, in a step that has to wait for them; else 0
+	correcting chan struct{}  // closed when the times of all rows have been corrected; nil if no correction is under way
 }
 
 // begin locks mu for a step at time now, unless it returns an error. It first waits for a
@@ -89,7 +90,7 @@ func (s *steps) beginChange(ctx context.Context, now time.Time) error {
 
 // usable returns why no step can be made, or nil. The caller must hold mu.
 func (s *steps) usable() error {
-	if s.closed {
+	if s.closed.Load() {
 		return queue.ErrClosed
 	}
 	return s.journal.Failed()
@@ -170,7 +171,7 @@ func (s *steps) unavailable(what string) error {
 // lockOpen locks mu to read, unless it returns an error.
 func (s *steps) lockOpen() error {
 	s.mu.Lock()
-	if s.closed {
+	if s.closed.Load() {
 		s.mu.Unlock()
 		return queue.ErrClosed
 	}
@@ -212,7 +213,7 @@ func (s *steps) seal() uint64 {
 	s.scans.advance()
 	start := s.scans.leave()
 	s.cascades.recordAll()
-	if start && !s.closed && s.journal.Failed() == nil {
+	if start && !s.closed.Load() && s.journal.Failed() == nil {
 		s.scans.draining = true
 		s.using.Add(1)
 		go s.drain()
@@ -226,7 +227,7 @@ func (s *steps) drain() {
 	defer s.using.Done()
 	for {
 		s.lockCorrected()
-		if len(s.scans.queued) == 0 || s.closed || s.journal.Failed() != nil {
+		if len(s.scans.queued) == 0 || s.closed.Load() || s.journal.Failed() != nil {
 			s.scans.draining = false
 			s.mu.Unlock()
 			return

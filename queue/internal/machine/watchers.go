@@ -25,11 +25,12 @@ func (o *watchers) add(n int) *watcher {
 // remove unregisters a watcher.
 func (o *watchers) remove(w *watcher) { delete(o.all, w) }
 
-// stop ends all calls of Watch.
+// stop ends all calls of Watch. Later events have no receiver.
 func (o *watchers) stop() {
 	for w := range o.all {
 		w.stop()
 	}
+	clear(o.all)
 }
 
 // any reports whether there is a watcher.

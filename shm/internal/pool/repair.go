@@ -17,7 +17,7 @@ func (m *Member) Reap() {
 
 // ReapOwners is Reap for a caller that does not wait and was refused a slot of a limit:
 // it queries the system only for the owners of the slots. A slot that it recovers or
-// places may go to a waiter that has died, so that one is queried as well. A participant
+// places may go to a waiter that has died, so waiters are queried as well. A participant
 // that was about to grant a slot may have slept until its receiver no longer waited, and
 // then died; ReapOwners takes that grant back too, as no waiter would.
 func (h *Handle) ReapOwners() {
@@ -98,7 +98,7 @@ func (p *Pool) passStopped(l *limit, s int) {
 // [Handle.Check] of each limit for which it waits.
 //
 // Reap queries the system for every participant, so in each period only one of the
-// waiters does that. Sweep reports whether m was that one. now is in nanoseconds of a
+// waiters does that. Sweep reports whether m did. now is in nanoseconds of a
 // clock that all participants share.
 func (m *Member) Sweep(now, period int64) (reaped bool) {
 	m.takeAllBack()

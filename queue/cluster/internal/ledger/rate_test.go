@@ -97,16 +97,16 @@ func (m *market) publish() {
 	})
 }
 
-func (b *buyer) send(line *[]trade, t trade) {
+func (b *buyer) send(fifo *[]trade, t trade) {
 	delay := time.Duration(100+b.m.rand.IntN(900)) * time.Microsecond
 	if b.m.faults && b.m.rand.IntN(50) == 0 {
 		delay = time.Duration(b.m.rand.IntN(1500)) * time.Millisecond
 	}
 	t.at = b.m.now.Add(delay)
-	if n := len(*line); n > 0 && (*line)[n-1].at.After(t.at) {
-		t.at = (*line)[n-1].at
+	if n := len(*fifo); n > 0 && (*fifo)[n-1].at.After(t.at) {
+		t.at = (*fifo)[n-1].at
 	}
-	*line = append(*line, t)
+	*fifo = append(*fifo, t)
 }
 
 // spend takes tokens, and checks that they may be spent.

@@ -137,12 +137,12 @@ func (w *world) publish(l *leader) {
 }
 
 // send sends a message. Those of a session arrive in order.
-func (s *session) send(line *[]message, m message) {
+func (s *session) send(fifo *[]message, m message) {
 	m.at = s.host.w.now.Add(s.host.w.delay())
-	if n := len(*line); n > 0 && (*line)[n-1].at.After(m.at) {
-		m.at = (*line)[n-1].at
+	if n := len(*fifo); n > 0 && (*fifo)[n-1].at.After(m.at) {
+		m.at = (*fifo)[n-1].at
 	}
-	*line = append(*line, m)
+	*fifo = append(*fifo, m)
 }
 
 // claim sends the state of a host.
