@@ -47,6 +47,7 @@ func (f *file) announce(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.announced, f.touched = true, clock.Now()
+	defer f.forgetChunks()
 	if f.log != nil && f.logSize < receiptSize {
 		done := f.touched
 		return f.append(record{Done: &done})
@@ -56,6 +57,16 @@ func (f *file) announce(ctx context.Context) error {
 		return err
 	}
 	return f.disk.replace(f.logName, lines)
+}
+
+// forgetChunks frees the memory of the chunks of a file that is finished, which no request names. The
+// caller must hold mu.
+func (f *file) forgetChunks() {
+	for i, u := range f.lanes {
+		if u != nil && u.id == "" {
+			f.lanes[i] = nil
+		}
+	}
 }
 
 // receipt returns the journal of a file that is finished. The caller must hold mu.

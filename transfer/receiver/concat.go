@@ -148,7 +148,7 @@ func (u *upload) whole(first, pin bool) (length int64, err error) {
 	case !u.partial:
 		return 0, refuse(statusBadRequest, "upload %s is not a partial one", u.id)
 	case u.length < 0 || u.offset != u.length:
-		return 0, refuse(statusBadRequest, "part %s has only %d of its %d bytes", u.id, u.offset, u.length)
+		return 0, refuse(statusConflict, "part %s has only %d of its %d bytes", u.id, u.offset, u.length)
 	case f.pinned || (f.concat != nil && !first) || u.writer != nil:
 		return 0, refuse(statusConflict, "part %s is in use", u.id)
 	}

@@ -112,6 +112,10 @@ func (r *draftReceiver) draftCreate(w http.ResponseWriter, req *http.Request, na
 	}
 	if err := r.draftReceive(w, req, s, complete); err != nil {
 		h.Set(uploadComplete, booleanNo)
+		if u.offset == 0 && errorIs[*refusal](err) { // the client sends it again by another creation
+			h.Del("Location")
+			err = errors.Join(err, u.cancel())
+		}
 		return err
 	}
 	r.draftState(w, u)

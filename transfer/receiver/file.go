@@ -99,7 +99,7 @@ func (f *file) addLane(rec laneRecord) (*upload, error) {
 		return nil, refuse(statusConflict, "the file is complete already")
 	case rec.Start < 0 || rec.Length < 0 || end < rec.Start || end > f.rec.Total:
 		return nil, refuse(statusBadRequest, "the part is not within the %d bytes of the file", f.rec.Total)
-	case len(f.lanes) >= lanesMax:
+	case f.lanes.count() >= lanesMax:
 		return nil, refuse(statusBadRequest, "a file can have at most %d parts", lanesMax)
 	}
 	if u, err := f.lanes.at(rec.Start, end); u != nil || err != nil {

@@ -234,6 +234,59 @@ func TestE5_WaitsForSlotsEnd(t *testing.T) {
 	})
 }
 
+// A creation by the draft that is refused keeps nothing: its client repeats it, and does not know the upload.
+func TestE5_RefusedDraftCreation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "uploads")
+	synctest.Test(t, func(t *testing.T) {
+		slots := stint.New(1, stint.Config{})
+		r, err := receiver.Open(dir, receiver.Config{Slots: &slots, Quota: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			req := httptest.NewRequestWithContext(t.Context(), "PUT", "/files/a", strings.NewReader("abc"))
+			req.Header.Set("Upload-Complete", "?1")
+			r.ServeHTTP(w, req)
+			return w
+		}
+		permit, err := slots.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := put(); w.Code != http.StatusServiceUnavailable || w.Header().Get("Location") != "" {
+			t.Errorf("while all slots are busy the answer is %d %s, Location %q", w.Code, w.Body, w.Header().Get("Location"))
+		}
+		if n := r.Reserved(); n != 0 {
+			t.Errorf("%d bytes are still reserved", n)
+		}
+		permit.Release()
+		if w := put(); w.Code != http.StatusCreated {
+			t.Errorf("with a free slot the answer is %d %s", w.Code, w.Body)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An upload of unknown length that is larger than a lowered MaxSize receives no more.
+func TestE5_LoweredMaxSize(t *testing.T) {
+	s := open(t, receiver.Config{})
+	url := s.want(s.tus("POST", s.url, nil, "Upload-Defer-Length", "1"), 201).Header.Get("Location")
+	data := content(5, 3000)
+	s.want(s.patch(url, 0, data[:2000]), 204)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, s.dir, receiver.Config{MaxSize: 1000})
+	stream := struct{ io.Reader }{bytes.NewReader(data[2000:])} // sent in chunks without a length
+	s.want(s.tus("PATCH", url, stream, "Upload-Offset", "2000", "Content-Type", "application/offset+octet-stream"), 413)
+	if n := s.offset(url); n != 2000 {
+		t.Errorf("the upload has %d bytes", n)
+	}
+}
+
 func TestE5_Rate(t *testing.T) {
 	limiter := stint.NewLimiter(1<<30, stint.LimiterConfig{Capacity: 64 << 20})
 	s := open(t, receiver.Config{Rate: &limiter})

@@ -157,7 +157,7 @@ func (in *intake) copy() error {
 	for {
 		room := in.room()
 		n, err := in.body.Read(buf[:max(min(room, bufferSize), 1)])
-		if n > 0 && room == 0 {
+		if n > 0 && room <= 0 {
 			return errTooLong
 		}
 		if n > 0 {

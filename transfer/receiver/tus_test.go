@@ -344,7 +344,7 @@ func TestTus_ConcatenationOfForeignParts(t *testing.T) {
 	s.want(s.tus("POST", s.url, nil, "Upload-Concat", "final;"+urls[0]+" "+urls[0]), 400)
 	s.want(s.tus("POST", s.url, nil, "Upload-Concat", "final;"+s.url+"x"), 404)
 	open := s.create(10, "Upload-Concat", "partial")
-	s.want(s.tus("POST", s.url, nil, "Upload-Concat", "final;"+urls[0]+" "+open), 400)
+	s.want(s.tus("POST", s.url, nil, "Upload-Concat", "final;"+urls[0]+" "+open), 409)
 	s.want(s.tus("DELETE", open, nil), 204)
 	final := "final;" + strings.Join(urls, " ")
 	a := s.want(s.tus("POST", s.url, nil, "Upload-Concat", final, "Upload-Metadata", filename("whole")), 201)

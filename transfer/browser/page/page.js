@@ -238,6 +238,8 @@ $('clear').addEventListener('click', () => scheduler.forgetAll());
 $('slots').addEventListener('change', (event) => {
   if (event.target.checkValidity()) {
     scheduler.slots = event.target.valueAsNumber;
+  } else {
+    event.target.value = scheduler.slots; // the number in force
   }
 });
 

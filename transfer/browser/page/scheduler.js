@@ -56,8 +56,11 @@ export class Scheduler extends EventTarget {
     return this.#slots;
   }
 
-  // Fewer slots take effect as running transfers end.
+  // Fewer slots take effect as running transfers end. What is not an integer above 0 changes nothing.
   set slots(n) {
+    if (!Number.isInteger(n) || n < 1) {
+      return;
+    }
     this.#slots = n;
     this.#fill();
   }
