@@ -58,6 +58,9 @@ func (r refusal) Unwrap() error { return r.error }
 const notPrepared = "a pooler that passes for the server changes sessions: " +
 	"add default_query_exec_mode=cache_describe to the URL"
 
+// leaderChanged is a division by zero, which only a batch makes that has not found its leader and number.
+const leaderChanged = "22012"
+
 // remediesTable has what to do about errors of PostgreSQL, by SQLSTATE, and whether Open gives up.
 var remediesTable = map[string]struct {
 	do    string
@@ -68,6 +71,7 @@ var remediesTable = map[string]struct {
 	"3D000":        {"create the database, or check the name in the URL", true},
 	"42501":        {"grant the privilege, or create the schema for this user: CREATE SCHEMA … AUTHORIZATION …", true},
 	undefinedTable: {"the tables of the store are gone: restore them from a copy of the database", false},
+	leaderChanged:  {"the server has another leader, or another batch, than this process expects; it is looked up", false},
 	"25006":        {"the server is a replica, or is set to read only: use the primary server", false},
 	"26000":        {notPrepared, false},
 	"42P05":        {notPrepared, false},

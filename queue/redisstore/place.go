@@ -26,6 +26,6 @@ func Place(url string, cfg Config) (relocate.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &relocate.Rows{Rows: r, Leases: r.LeaseLog(), Epoch: r.Epoch(), GiveUp: r.GiveUp}, nil
+		return &relocate.Rows{Rows: r, Leases: r.LeaseLog(), Epoch: r.Epoch(), GiveUp: r.GiveUp, Room: r.Room}, nil
 	}}, nil
 }

@@ -132,7 +132,11 @@ func (r *rows) Renew(ctx context.Context, epoch uint32, lease time.Duration) err
 // Now is as [dbrows.DB] says.
 func (r *rows) Now(ctx context.Context) (time.Time, error) {
 	return interruptible(ctx, r, func() (time.Time, error) {
-		now, err := r.client.Time(ctx).Result()
+		c, err := r.client.primary(ctx, r.leader) // of a cluster: its servers may have different clocks
+		if err != nil {
+			return time.Time{}, err
+		}
+		now, err := c.Time(ctx).Result()
 		return now.UTC(), err
 	})
 }

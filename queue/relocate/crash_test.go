@@ -217,6 +217,38 @@ func TestC11_MoveElsewhereAfterACrash(t *testing.T) {
 	}
 }
 
+// TestC11_MoveToAFullServer: a move stops when the new store should grow no more, and the old one can be opened.
+func TestC11_MoveToAFullServer(t *testing.T) {
+	from, to := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
+	store, err := from.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, store)
+	want := content(t, store)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	never, errFull := &crash{left: 1 << 30}, errors.New("full")
+	place := to.place("to", never)
+	open := place.Open
+	place.Open = func(ctx context.Context, create bool) (*relocate.Rows, error) {
+		rows, err := open(ctx, create)
+		rows.Room = func() error { return errFull }
+		return rows, err
+	}
+	if _, err := relocate.Move(t.Context(), from.place("from", never), place); !errors.Is(err, errFull) {
+		t.Errorf("the move returns %v", err)
+	}
+	if store, err = from.open(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, content(t, store), want)
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestC11_MoveOfAnotherStoreOfTheName: a store with the name of the one whose move is not
 // complete does not take its place.
 func TestC11_MoveOfAnotherStoreOfTheName(t *testing.T) {

@@ -304,6 +304,9 @@ func (b *batch) apply() error {
 	if b.err == nil && len(b.changes) > 0 {
 		b.err = b.to.Apply(b.changes)
 		b.changes, b.bytes = nil, 0
+		if b.err == nil && b.to.Room != nil {
+			b.err = b.to.Room()
+		}
 	}
 	return b.err
 }

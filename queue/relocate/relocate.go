@@ -47,6 +47,9 @@ type Rows struct {
 	Leases machine.LeaseStorage
 	Epoch  uint32 // larger than the epochs of all processes that had the rows before
 	GiveUp func() // ends calls that wait for a server, with an error; may be nil
+	// Room returns why the rows should grow no more, though they can, or nil: a server may be over its
+	// limit of memory. It may be nil.
+	Room func() error
 }
 
 // Moved is what a move has moved.
