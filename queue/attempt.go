@@ -223,6 +223,9 @@ func (a *Attempt) settled(err error) {
 	}
 	if a.lost == nil {
 		a.lost = ErrStale
+		if errors.Is(err, ErrTooLarge) {
+			a.lost = err
+		}
 	}
 	a.wake()
 }

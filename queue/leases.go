@@ -157,9 +157,11 @@ func (l *leases) expectLocked(a *Attempt) {
 	}
 }
 
-// extend sets a later end of a lease.
+// extend sets a later end of a lease; the answer to an earlier heartbeat may come after that to a later one.
 func (l *leases) extend(a *Attempt, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a.until = until
+	if until.After(a.until) {
+		a.until = until
+	}
 }

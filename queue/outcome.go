@@ -37,6 +37,7 @@ func (a *Attempt) outcomeOf(ctx context.Context, err error) Outcome {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrTooLarge):
 		o.Kind, o.Error, o.Permanent, o.Checkpoint = OutcomeFailure, cause.Error(), true, nil
+		a.sent = a.stored
 	case interrupted(cause):
 		o.Kind = OutcomeRelease
 	case IsShortage(err) && cause == nil: // a shortage that lasts until the Timeout is a failure

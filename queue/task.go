@@ -1,10 +1,7 @@
 package queue
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,15 +14,6 @@ type Spec struct {
 	Kind    string `json:"kind"` // names the handler
 	Payload []byte `json:"payload,omitempty"`
 	Options
-}
-
-// Clone returns a copy of s that shares no memory with it.
-func (s *Spec) Clone() Spec {
-	own := *s
-	own.Payload = bytes.Clone(s.Payload)
-	own.After, own.AfterAny = slices.Clone(s.After), slices.Clone(s.AfterAny)
-	own.Labels = maps.Clone(s.Labels)
-	return own
 }
 
 // Options are the options of a task: its queue and its order there, its predecessors,

@@ -146,7 +146,7 @@ func TestKilled_TakesWholeGroupsAlong(t *testing.T) {
 // The watcher, which keeps the slots of stint, waits for processes that go on after SIGKILL, as one
 // does that frees much memory.
 func TestKilled_WatcherWaitsForTheProcesses(t *testing.T) {
-	const bytes = 400 << 20
+	const bytes = 150 << 20
 	cmd := command(t, "run", "--progress", "none", "-n0", fmt.Sprintf("head -c %d /dev/zero | tail", bytes), ":::", "1")
 	start(t, cmd)
 	watcher := watcherOf(t, cmd.Process.Pid)
@@ -167,8 +167,10 @@ func TestKilled_WatcherWaitsForTheProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	finish(t, cmd)
-	for !gone(watcher) {
-		continue
+	for deadline := time.Now().Add(30 * time.Second); !gone(watcher); {
+		if time.Now().After(deadline) {
+			t.Fatal("the watcher does not end")
+		}
 	}
 	if !gone(tail) {
 		t.Error("the watcher has ended before the process that it killed")

@@ -93,6 +93,8 @@ func TestRun_ShellsOfTheCommandAreRefused(t *testing.T) {
 		{"sudo", "-u", "nobody", "sh", "-c", "cat {}"},
 		{"flock", "lock", "sh", "-c", "cat {}"},
 		{"docker", "exec", "box", "bash", "-c", "cat {}"},
+		{"flock", "lock", "-c", "cat {}"},
+		{"su", "nobody", "-c", "cat {}"},
 	} {
 		cmd := command(t, append([]string{"run", "-0"}, words...)...)
 		got := runCmd(t, cmd, strings.Join(hostileNames, "\x00"))
@@ -104,6 +106,7 @@ func TestRun_ShellsOfTheCommandAreRefused(t *testing.T) {
 	stint(t, "a b\n", "run", "sh", "-c", `echo "$1"`, "sh", "{}").want(t, "a b\n", "", 0)
 	stint(t, "", "run", "sh", "-c", "{}", ":::", "echo meant").want(t, "meant\n", "", 0)
 	stint(t, "", "run", "echo", "sh", "-c", "{}", ":::", "a").want(t, "sh -c a\n", "", 0)
+	stint(t, "", "run", "env", "SHELL=/bin/sh", "echo", "-c", "of {}", ":::", "a").want(t, "-c of a\n", "", 0)
 }
 
 // Several inputs in the place of one word would make commands of some.

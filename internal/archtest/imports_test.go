@@ -176,7 +176,8 @@ var directions = []direction{
 	{
 		pkg: "queue/cluster", state: here,
 		may: []string{
-			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "queue/internal/router", "server",
+			".", "queue", "queue/cluster/internal/ledger", "queue/httpstore", "queue/internal/machine",
+			"queue/internal/router", "server",
 			"internal/bucket", "internal/clock", "internal/logthrottle", "internal/wire",
 		},
 	},

@@ -27,9 +27,9 @@ func (s Steady) Now() time.Time {
 	return s.start.Round(0).Add(time.Since(s.start)) //nolint:forbidigo // the clock itself
 }
 
-// Of returns the clock of an open store, which was read when the store was opened, or a new one if
-// the store has none. All that call one store in a process use it: clocks that were read before
-// and after the system's clock was set differ for ever.
+// Of returns the clock of a store that has one, which was read when the store was opened, or a new
+// one. Clocks that were read before and after the system's clock was set differ for ever, so all
+// that call one store in a process use the same.
 func Of(store any) Steady {
 	if s, ok := store.(interface{ Clock() Steady }); ok {
 		return s.Clock()

@@ -81,33 +81,44 @@ func (p *Process) Ended() bool {
 
 // Survived reports whether processes of the group run after their leader has ended. It
 // must be called before the leader is reaped.
-func (p *Process) Survived() bool { return GroupRuns(p.pid) }
+func (p *Process) Survived() bool {
+	running, err := GroupsThatRun(map[int]bool{p.pid: true})
+	return err != nil || running[p.pid] // unknown, or known
+}
 
-// GroupRuns reports whether processes of a group run. It reads the state of every process of the
-// system: the kernel has no cheaper way to tell them from those that have ended and are not reaped.
-func GroupRuns(group int) bool {
+// GroupsThatRun returns those of a set of groups of which a process runs. It reads the state of every
+// process of the system: the kernel has no cheaper way to exclude those that have ended and are
+// not reaped.
+func GroupsThatRun(groups map[int]bool) (running map[int]bool, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return true // unknown
+		return nil, err
 	}
+	running = make(map[int]bool)
 	for _, entry := range entries {
 		if c := entry.Name()[0]; c < '1' || c > '9' {
 			continue
 		}
-		// A process that has ended meanwhile has no such file.
-		if stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat"); err == nil && runsIn(string(stat), group) {
-			return true
+		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if group := groupOf(string(stat)); groups[group] {
+			running[group] = true
 		}
 	}
-	return false
+	return running, nil
 }
 
-// runsIn reports whether stat, the content of /proc/PID/stat, is of a process of the
-// group that has not ended.
-func runsIn(stat string, group int) bool {
+// groupOf returns the group of a process by the content of its /proc/PID/stat, or 0 if it has ended.
+func groupOf(stat string) int {
 	// The process can choose its name, which is in parentheses.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	return len(fields) > 2 && fields[0] != "Z" && fields[0] != "X" && fields[2] == strconv.Itoa(group)
+	if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" {
+		return 0
+	}
+	group, _ := strconv.Atoi(fields[2])
+	return group
 }
 
 // StopSelf stops this process until it is continued. It sends the signal to the calling

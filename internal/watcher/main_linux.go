@@ -72,13 +72,14 @@ func awaitEnd(fd int) {
 // If a group has ended meanwhile, its ID can belong to another group only if all
 // process IDs were used up in the moment since stint ended: stint removes a
 // group from the table before its leader is reaped.
-func kill(run string, cells []atomic.Int32) (groups []int) {
-	late := starting{run: []byte(proc.EnvRun + run), jobs: map[string]struct{}{}}
+func kill(run string, cells []atomic.Int32) (groups map[int]bool) {
+	groups = make(map[int]bool)
+	late := starting{run: []byte(proc.EnvRun + run), jobs: map[string]struct{}{}, groups: groups}
 	for i := range cells {
 		switch n := int(cells[i].Load()); {
 		case n > 1:
 			_ = unix.Kill(-n, unix.SIGKILL)
-			groups = append(groups, n)
+			groups[n] = true
 		case n < 0:
 			late.jobs[strconv.Itoa(-n)] = struct{}{}
 		}
@@ -90,11 +91,15 @@ func kill(run string, cells []atomic.Int32) (groups []int) {
 }
 
 // await returns when no process of the groups runs: one that frees much memory, or waits for a disk,
-// goes on for a while after SIGKILL, and the slots that the run shares are its until then.
-func await(groups []int) {
-	for _, group := range groups {
-		for pause := time.Millisecond; proc.GroupRuns(group); pause = min(2*pause, 200*time.Millisecond) {
-			time.Sleep(pause)
+// goes on for a while after SIGKILL, and the slots that the run shares are its until then. A
+// group that has ended once counts as ended, since its ID may be used again.
+func await(groups map[int]bool) {
+	for pause := time.Millisecond; len(groups) > 0; pause = min(2*pause, 200*time.Millisecond) {
+		running, err := proc.GroupsThatRun(groups)
+		if err != nil || len(running) == 0 {
+			return
 		}
+		groups = running
+		time.Sleep(pause)
 	}
 }

@@ -18,6 +18,8 @@ import (
 type starting struct {
 	run  []byte // the environment entry that only processes of the run have
 	jobs map[string]struct{}
+
+	groups map[int]bool // gets the groups of those that are killed
 }
 
 // looks is the maximum number of times that killAll looks for processes, in case some
@@ -53,6 +55,9 @@ func (s *starting) killSeen() (seen bool) {
 		// Processes that end meanwhile, or whose environment is not readable, are not of
 		// the jobs.
 		if environ, err := os.ReadFile("/proc/" + entry.Name() + "/environ"); err == nil && s.has(environ) {
+			if group, err := unix.Getpgid(pid); err == nil {
+				s.groups[group] = true
+			}
 			_ = unix.Kill(pid, unix.SIGKILL)
 			seen = true
 		}

@@ -154,7 +154,8 @@ type Config struct {
 	around  func(http.Handler) http.Handler // for tests: around what the leader serves
 	lease   time.Duration                   // for tests: of permits; 0 is permitLease
 	network network                         // for tests: in place of TCP and TLS; nil is none
-	clock   func() time.Time                // for tests: of this host; nil is that of the system
+	clock   func() time.Time                // for tests: of this host; nil is steady
+	steady  clock.Steady                    // of all nodes of the process
 
 	// Of a node of a group:
 	ledGroups *ledGroups    // of the process; nil without groups
@@ -168,8 +169,11 @@ func (c Config) withDefaults() Config {
 	}
 	c.Patience = cmp.Or(c.Patience, 20*time.Second)
 	c.lease = cmp.Or(c.lease, permitLease)
+	if c.steady == (clock.Steady{}) {
+		c.steady = clock.New()
+	}
 	if c.clock == nil {
-		c.clock = clock.New().Now
+		c.clock = c.steady.Now
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -208,6 +212,7 @@ func (c *Config) checkAddresses() error {
 // Node is a store that several processes share. It is safe for concurrent use.
 type Node struct {
 	self     identity
+	clock    clock.Steady
 	state    *nodeState
 	election *election
 	calls    *caller
@@ -222,6 +227,10 @@ type Node struct {
 }
 
 var _ queue.Store = (*Node)(nil)
+
+// Clock returns the clock for the times of calls in this process, which was read when the node was
+// opened. Setting the system's clock does not change it. [queue.New] uses it.
+func (n *Node) Clock() clock.Steady { return n.clock }
 
 // Opener opens a store to lead it. The store lets other processes know the Name and the
 // Contact of self. The error is a [queue.LedError] while another process leads.
@@ -276,7 +285,7 @@ func newNode(open Opener, cfg Config, address string) (*Node, error) {
 	dialer := dialer{cfg.Name, cfg.network}
 	peers := &targets{dialer: dialer}
 	return &Node{
-		self: self, state: state, targets: peers,
+		self: self, clock: cfg.steady, state: state, targets: peers,
 		calls:    &caller{state: state, remote: remote, clock: cfg.clock, patience: cfg.Patience},
 		permits:  newPermits(state, cfg.Name, cfg.lease),
 		members:  &membership{self: self, state: state, dialer: dialer, log: cfg.Logger},

@@ -50,6 +50,7 @@ type Group struct {
 // and so of its group. A command and a page of Find for all queues are made in each group.
 type Groups struct {
 	*router.Store
+	clock  clock.Steady
 	nodes  []*Node
 	table  *router.Table
 	life   context.Context //nolint:containedctx // ends with Close
@@ -85,7 +86,8 @@ func OpenGroups(ctx context.Context, groups []Group, cfg Config) (*Groups, error
 	if cfg.ledGroups == nil {
 		cfg.ledGroups = &ledGroups{every: moveEvery}
 	}
-	g := &Groups{table: table, nodes: make([]*Node, len(groups))}
+	cfg.steady = clock.New()
+	g := &Groups{clock: cfg.steady, table: table, nodes: make([]*Node, len(groups))}
 	g.life, g.end = context.WithCancel(context.Background())
 	errs := make([]error, len(groups))
 	var opening sync.WaitGroup
@@ -155,6 +157,9 @@ func (g *Groups) Node(group string) *Node {
 	}
 	return nil
 }
+
+// Clock is as that of [Node].
+func (g *Groups) Clock() clock.Steady { return g.clock }
 
 // Close closes all nodes, as in [Node.Close]. Other processes take the groups over at once.
 func (g *Groups) Close() error {

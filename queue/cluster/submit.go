@@ -9,6 +9,7 @@ import (
 
 	"github.com/stintgo/stint/internal/clock"
 	"github.com/stintgo/stint/queue"
+	"github.com/stintgo/stint/queue/internal/machine"
 )
 
 const (
@@ -56,6 +57,11 @@ func (s *submits) submit(
 	ctx context.Context, now time.Time, tasks []queue.NewTask,
 ) (receipts []queue.Receipt, err error) {
 	s.mu.Lock()
+	if s.sent >= submitsAtOnce {
+		s.mu.Unlock()
+		tasks = ownTasks(tasks) // without the lock, as they may be many
+		s.mu.Lock()
+	}
 	if s.sent < submitsAtOnce {
 		s.sent++
 		s.mu.Unlock()
@@ -123,7 +129,7 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
 		c = &shared{now: now, begun: begun}
 		s.queue = append(s.queue, c)
 	}
-	added := &sharer{tasks: ownTasks(tasks), bytes: bytes, begun: begun, done: make(chan struct{})}
+	added := &sharer{tasks: tasks, bytes: bytes, begun: begun, done: make(chan struct{})}
 	c.callers, c.tasks, c.bytes = append(c.callers, added), c.tasks+len(tasks), c.bytes+bytes
 	return added
 }
@@ -132,7 +138,7 @@ func (s *submits) join(now time.Time, tasks []queue.NewTask) *sharer {
 func ownTasks(tasks []queue.NewTask) []queue.NewTask {
 	own := slices.Clone(tasks)
 	for i := range own {
-		own[i].Spec = own[i].Clone()
+		own[i].Spec = machine.CloneSpec(&own[i].Spec)
 	}
 	return own
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,16 @@ func (s *scheduleSet) put(name string, to *queue.ScheduleState, value []byte) {
 func cloneSchedule(s *queue.ScheduleState) queue.ScheduleState {
 	own := *s
 	own.Paused = clonePause(s.Paused)
-	own.Task = s.Task.Clone()
+	own.Task = CloneSpec(&s.Task)
+	return own
+}
+
+// CloneSpec returns a copy of s that shares no memory with it.
+func CloneSpec(s *queue.Spec) queue.Spec {
+	own := *s
+	own.Payload = bytes.Clone(s.Payload)
+	own.After, own.AfterAny = slices.Clone(s.After), slices.Clone(s.AfterAny)
+	own.Labels = maps.Clone(s.Labels)
 	return own
 }
 

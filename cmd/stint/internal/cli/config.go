@@ -97,7 +97,7 @@ func (f *runFlags) command(r *runner, words []string) error {
 // limits sets the limits of the run.
 func (f *runFlags) limits(r *runner) (err error) {
 	var errs [4]error
-	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs(f.jobs + f.maxProcs)}
+	machine := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs(f.jobs+f.maxProcs, proc.Room)}
 	r.cfg.Jobs, errs[0] = f.jobCount(r, machine)
 	r.cfg.MostJobs = machine.Most
 	r.cfg.KeyJobs, r.cfg.Lookahead, r.cfg.Load, r.cfg.Delay = f.keyJobs, f.lookahead, f.load, f.delay
@@ -161,19 +161,28 @@ const (
 )
 
 // mostJobs returns how many jobs the system allows at once. text is the number that is asked for, or
-// names a file that has it.
-func mostJobs(text string) int {
+// names a file that has it, and room returns how many processes and threads may be started.
+func mostJobs(text string, room func() int) int {
+	most := filesJobs()
+	n, err := jobcount.Parse(text, jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: most})
+	if few := err == nil && n <= fewJobs || text == ""; few {
+		return most
+	}
+	return min(most, roomJobs(room()))
+}
+
+// filesJobs returns how many jobs the limits on open files and threads of this process allow.
+func filesJobs() int {
 	most := int64(mostThreads)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
 		most = min(most, int64((max(files.Cur, spareFiles)-spareFiles)/filesPerJob))
 	}
-	few := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: fewJobs}
-	if strings.HasPrefix(text, "@") || !jobcount.Fits(text, few) {
-		most = min(most, int64(max(proc.Room()/2, fewJobs))) // a process and a thread for each
-	}
 	return int(max(most, 1))
 }
+
+// roomJobs returns how many jobs fit into room for processes and threads: each is one of both.
+func roomJobs(room int) int { return max(room/2, 1) }
 
 // failures sets what happens to jobs that fail or take too long.
 func (f *runFlags) failures(r *runner) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/stintgo/stint/cmd/stint/internal/remote"
 	"github.com/stintgo/stint/cmd/stint/internal/serve"
 	"github.com/stintgo/stint/cmd/stint/internal/view"
+	"github.com/stintgo/stint/internal/proc"
 	"github.com/stintgo/stint/queue/filestore"
 	"github.com/stintgo/stint/queue/isolate"
 )
@@ -210,8 +211,8 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 		Command: isolate.Config{Grace: f.killAfter},
 		Logger:  slog.New(slog.NewTextHandler(s.err, nil)),
 	}
-	cfg.ParseJobs = parseJobs
-	cfg.Jobs, cfg.JobsNote, errs[0] = parseJobs(orCPUs(f.jobs))
+	cfg.ParseJobs = jobsParser()
+	cfg.Jobs, cfg.JobsNote, errs[0] = cfg.ParseJobs(orCPUs(f.jobs))
 	if f.memory != "" {
 		cfg.Command.Memory, errs[1] = parseSize("memory", f.memory)
 	}
@@ -232,20 +233,22 @@ func (f *serveFlags) config(s *streams) (serve.Config, error) {
 	return cfg, errors.Join(errs[:]...)
 }
 
-// parseJobs parses how many commands run at once. If the number must be lower than asked
-// for, note says why.
-func parseJobs(text string) (n int, note string, err error) {
-	m := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: mostJobs(text)}
-	n, err = jobcount.Parse(text, m)
-	if err != nil || jobcount.Fits(text, m) {
-		return n, "", err
+// jobsParser returns what parses how many commands run at once, under the limits of the system as they
+// are now, before any runs. If the number must be lower than asked for, note says why.
+func jobsParser() func(text string) (n int, note string, err error) {
+	m := jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: min(filesJobs(), roomJobs(proc.Room()))}
+	return func(text string) (n int, note string, err error) {
+		n, err = jobcount.Parse(text, m)
+		if err != nil || jobcount.Fits(text, m) {
+			return n, "", err
+		}
+		why := "that is the most for one process"
+		if n < mostThreads {
+			why = "its limits on open files and on processes allow no more; raise those (ulimit -n, ulimit -u, pids.max of " +
+				"its control group) and start the server again"
+		}
+		return n, fmt.Sprintf("not %s commands at once but %d: %s", text, n, why), nil
 	}
-	why := "that is the most for one process"
-	if n < mostThreads {
-		why = "its limits on open files and on processes allow no more; raise those (ulimit -n, ulimit -u, pids.max of its " +
-			"control group) and start the server again"
-	}
-	return n, fmt.Sprintf("not %s commands at once but %d: %s", text, n, why), nil
 }
 
 func orCPUs(jobs string) string {

@@ -274,7 +274,7 @@ func (f *uploadFlags) awsEnvironment() {
 // locked the directory, and that of the connection to the other one.
 func (f *uploadFlags) server(rate float64) (own serve.Config, client remote.Config) {
 	own = serve.Config{
-		Dir: f.dir, Jobs: f.jobs, ParseJobs: parseJobs, Queues: []string{queue.DefaultQueue}, Grace: 1,
+		Dir: f.dir, Jobs: f.jobs, ParseJobs: jobsParser(), Queues: []string{queue.DefaultQueue}, Grace: 1,
 		Command:  isolate.Config{Grace: isolate.DefaultGrace},
 		Transfer: transfer.Config{Logger: slog.New(slog.DiscardHandler), S3: s3.Open},
 		MinFree:  uploadMinFree,

@@ -111,7 +111,7 @@ func (c *Capture) copyTo(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		c.streams[stream].size = n
+		c.streams[stream].cut(n)
 	}
 	return nil
 }
@@ -123,12 +123,23 @@ func (c *Capture) bytes() ([]byte, error) {
 		from := len(text)
 		text = text[:from+int(c.streams[stream].size)]
 		n, err := io.ReadFull(c.reader(stream), text[from:])
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err != nil && !truncated(err) {
 			return nil, err
 		}
-		text, c.streams[stream].size = text[:from+n], int64(n)
+		text = text[:from+n]
+		c.streams[stream].cut(int64(n))
 	}
 	return text, nil
+}
+
+// truncated reports whether err is that of a file which is shorter than when it was sealed.
+func truncated(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// cut sets the size of a stream of which less is left.
+func (s *captured) cut(size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size = size
 }
 
 // rehome makes the capture read from the copy of its output, and closes its own files.

@@ -88,11 +88,11 @@ func (o *order) store(r Result) error {
 	}
 	size := r.Capture.size()
 	if size <= smallResult && o.held+size <= keepInMemory {
-		o.held += size
 		text, err := r.Capture.bytes()
 		if err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
+		o.held += int64(len(text))
 		r.Capture.rehome(bytes.NewReader(text), 0)
 		return nil
 	}

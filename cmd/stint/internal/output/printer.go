@@ -105,11 +105,15 @@ func (p *Printer) writeStream(w *locked, stream Stream, r *Result) error {
 	defer p.bufs.Put(buf)
 	for left := r.Capture.streams[stream].size; left > 0; {
 		piece := buf[:min(left, pieceSize)]
-		if _, err := io.ReadFull(from, piece); err != nil {
+		n, err := io.ReadFull(from, piece)
+		w.write(stream, piece[:n])
+		if truncated(err) {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("spool: %w", err)
 		}
-		w.write(stream, piece)
-		left -= int64(len(piece))
+		left -= int64(n)
 	}
 	return nil
 }

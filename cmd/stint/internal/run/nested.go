@@ -29,6 +29,9 @@ var runsTable = map[string]bool{
 	"unshare": true,
 }
 
+// scriptsTable has programs that run a script in a shell with their option -c.
+var scriptsTable = []string{"flock", "runuser", "su"}
+
 // wraps reports whether a program runs the one named after its options.
 func wraps(name string) bool { return Executes(name) || runsTable[name] }
 
@@ -39,15 +42,15 @@ func checkNestedShell(words []string, templates []template.Template) error {
 	for wraps(filepath.Base(words[0])) {
 		inner := slices.IndexFunc(words[1:], func(word string) bool {
 			name := filepath.Base(word)
-			return slices.Contains(shellsTable, name) || wraps(name)
+			return !strings.Contains(word, "=") && (slices.Contains(shellsTable, name) || wraps(name))
 		})
 		if inner < 0 {
-			return nil
+			break
 		}
 		words, templates = words[inner+1:], templates[inner+1:]
 	}
 	shell := filepath.Base(words[0])
-	if !slices.Contains(shellsTable, shell) {
+	if !slices.Contains(shellsTable, shell) && !slices.Contains(scriptsTable, shell) {
 		return nil
 	}
 	reads := false // the next word that is not an option is a script

@@ -95,10 +95,13 @@ func (e *entry) end(p *proc.Process, sig syscall.Signal) {
 
 // suspend stops all processes, as the terminal would if they were in its foreground
 // group, calls stopped, and continues them. No process starts meanwhile, and the time does not
-// count for the timeouts.
+// count for the timeouts. If they were sent a signal to end, it does nothing.
 func (r *registry) suspend(stopped func()) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
+	if r.ending() { // it has begun to end while a process was starting
+		return
+	}
 	r.each(func(p *proc.Process, e *entry) {
 		e.timeout.pause()
 		p.Signal(syscall.SIGTSTP)
@@ -108,6 +111,13 @@ func (r *registry) suspend(stopped func()) {
 		p.Signal(syscall.SIGCONT)
 		e.timeout.resume()
 	})
+}
+
+// ending reports whether all processes were sent a signal to end.
+func (r *registry) ending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended != 0
 }
 
 func (r *registry) each(do func(*proc.Process, *entry)) {
