@@ -28,10 +28,10 @@ func (r *rows) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 		switch {
 		case found.format == 0 && r.existing:
 			err = refusal{fmt.Errorf("%w: there is no store: it would have a table %s.leader", queue.ErrInvalid, r.plain)}
+		case found.id != r.id && found.Left > 0 && found.Left <= dbrows.LeaseMost:
+			err = &queue.LedError{Leader: found.Leader}
 		case found.format < len(r.migrations):
 			err = r.migrate(ctx)
-		case found.id != r.id && found.Left > 0:
-			err = &queue.LedError{Leader: found.Leader}
 		}
 	}
 	if err == nil {
@@ -91,8 +91,9 @@ func (r *rows) take(ctx context.Context, as queue.Leader, lease time.Duration) (
 			epoch = case when id = $1 then epoch else epoch + 1 end,
 			since = case when id = $1 then since else clock_timestamp() end,
 			id = $1, name = $2, contact = $4, until = clock_timestamp() + make_interval(secs => $3)
-		where id = $1 or until <= clock_timestamp()
-		returning epoch, (select number from $schema.batch for update)`), r.id, as.Name, lease.Seconds(), as.Contact).
+		where id = $1 or until <= clock_timestamp() or until > clock_timestamp() + make_interval(secs => $5)
+		returning epoch, (select number from $schema.batch for update)`),
+		r.id, as.Name, lease.Seconds(), as.Contact, dbrows.LeaseMost.Seconds()).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&t.Epoch, &t.Batch) })
 	err = r.pool.SendBatch(ctx, b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -30,7 +30,7 @@ type Config struct {
 	Contact string
 	// Lease is how long another process must wait to lead if this one ends without having
 	// closed the store; 0 means 2 s. A process that cannot reach the database for that time may
-	// be replaced. It is at least 100 ms.
+	// be replaced. It is at least 100 ms, and at most a minute.
 	Lease time.Duration
 	// Patience is how long Open tries to reach the server; 0 means 5 s.
 	Patience time.Duration
@@ -85,9 +85,9 @@ func (c Config) validate() error {
 	if c.Patience < 0 {
 		errs = append(errs, fmt.Errorf("%w: Patience is %s; it is 0 for the default, or more", queue.ErrInvalid, c.Patience))
 	}
-	if c.Lease != 0 && c.Lease < leaseMin {
-		errs = append(errs, fmt.Errorf("%w: Lease is %s; it is 0 for the default, or at least %s",
-			queue.ErrInvalid, c.Lease, leaseMin))
+	if c.Lease != 0 && (c.Lease < leaseMin || c.Lease > dbrows.LeaseMost) {
+		errs = append(errs, fmt.Errorf("%w: Lease is %s; it is 0 for the default, or from %s to %s",
+			queue.ErrInvalid, c.Lease, leaseMin, dbrows.LeaseMost))
 	}
 	if len(c.Schema) > maxName {
 		errs = append(errs, fmt.Errorf("%w: Schema has %d bytes; it may have %d", queue.ErrInvalid, len(c.Schema), maxName))

@@ -338,6 +338,30 @@ func TestC6_ServerDiskIsFull(t *testing.T) {
 	}
 }
 
+// A lease that was taken or given up before the clock of the server was set back keeps no other process
+// from leading. While its leader lives, it renews the lease: the other one waits for that.
+func TestC11_LeaseOfAClockThatWasSetBack(t *testing.T) {
+	dsn, schema := sharedServer(t), newSchema()
+	a, b := connect(t, dsn, schema), connect(t, dsn, schema)
+	term := lead(t, a, "a")
+	setBack := func() { execute(t, dsn, schema, `update %s.leader set until = until + interval '1 day'`) }
+	setBack()
+	if err := a.Renew(t.Context(), term.Epoch, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Lead(t.Context(), queue.Leader{Name: "b"}, time.Minute); !errors.Is(err, queue.ErrLed) {
+		t.Errorf("after a renewal another process leads: %v", err)
+	}
+	setBack()
+	next, err := b.Lead(t.Context(), queue.Leader{Name: "b"}, time.Minute)
+	if err != nil || next.Epoch != term.Epoch+1 || next.Vacant != 0 {
+		t.Errorf("no other process leads: %+v, %v", next, err)
+	}
+	if err := a.Renew(t.Context(), term.Epoch, time.Minute); !errors.Is(err, dbrows.ErrFenced) {
+		t.Errorf("the leader before renews its lease: %v", err)
+	}
+}
+
 // Tables of an earlier format are converted, but not while a process of the earlier version
 // leads.
 func TestC11_Migration(t *testing.T) {

@@ -4,7 +4,8 @@
 -- which programs of format 1 refuse.
 --
 -- KEYS: leader, leases, and the rows of each letter from a to z.
--- ARGV: format, id, name, lease in milliseconds, contact.
+-- ARGV: format, id, name, lease in milliseconds, contact, longest lease in milliseconds. A lease that lasts longer is from
+-- before the clock was set back, and counts as ended.
 -- Returns leads, epoch, batch, vacant in milliseconds, and what full.lua says; or why the caller does not lead: led,
 -- name, since, left, contact; type, key, type; format, format; or headless, key.
 for _, key in ipairs(KEYS) do
@@ -25,12 +26,12 @@ if format ~= ARGV[1] and format ~= '1' then return {'format', format} end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if id ~= ARGV[2] and tonumber(ends) > now then
+if id ~= ARGV[2] and tonumber(ends) > now and ends - now <= tonumber(ARGV[6]) then
   return {'led', name, since, string.format('%.0f', ends - now), contact or ''}
 end
 
 local vacant = 0 -- of new keys nothing is known: the server may have lost the former ones
-if id ~= ARGV[2] and tonumber(ends) > 0 then vacant = now - ends end
+if id ~= ARGV[2] and tonumber(ends) > 0 then vacant = math.max(now - ends, 0) end
 if id ~= ARGV[2] then epoch = string.format('%.0f', epoch + 1) end
 local wrote = first('format', ARGV[1], 'epoch', epoch, 'batch', batch, 'id', ARGV[2], 'name', ARGV[3],
   'contact', ARGV[5], 'since', string.format('%.0f', now), 'until', string.format('%.0f', now + ARGV[4]))

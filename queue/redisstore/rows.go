@@ -95,7 +95,8 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 			return t, refusal{fmt.Errorf("%w: there is no store: it would have a key %s", queue.ErrInvalid, r.leader)}
 		}
 	}
-	answer, err := r.run(ctx, r.want, r.scripts.lead, keys, format, r.id, as.Name, lease.Milliseconds(), as.Contact)
+	answer, err := r.run(ctx, r.want, r.scripts.lead, keys, format, r.id, as.Name, lease.Milliseconds(), as.Contact,
+		dbrows.LeaseMost.Milliseconds())
 	if err != nil {
 		return t, err
 	}

@@ -183,6 +183,27 @@ func TestRows_Leases(t *testing.T) {
 	}
 }
 
+// TestRows_LeaseOfAClockThatWasSetBack: a lease that was taken or given up before the clock of the server was set
+// back keeps no other process from leading.
+func TestRows_LeaseOfAClockThatWasSetBack(t *testing.T) {
+	prefix := newPrefix()
+	first, term := newDB(t, prefix)
+	const day = 24 * 60 * 60 * 1000
+	sharedServer(t).raw(t).HIncrBy(t.Context(), "{"+prefix+"}:leader", "until", day)
+	second, err := redisstore.NewDB(sharedServer(t).url(), redisstore.Config{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	next, err := second.Lead(t.Context(), queue.Leader{Name: "second"}, time.Minute)
+	if err != nil || next.Epoch != term.Epoch+1 || next.Vacant != 0 {
+		t.Errorf("no other process leads: %+v, %v", next, err)
+	}
+	if err := first.Renew(t.Context(), term.Epoch, time.Minute); !errors.Is(err, dbrows.ErrFenced) {
+		t.Errorf("the leader before renews its lease: %v", err)
+	}
+}
+
 // TestRows_Lead: the DB that leads keeps its epoch, another one has to wait.
 func TestRows_Lead(t *testing.T) {
 	prefix := newPrefix()

@@ -16,6 +16,10 @@ const (
 	// Another process leads after a killed one when the lease has ended, 1.3 to 2 s later. If
 	// the server does not answer for 2 s, another process may lead.
 	defaultLease = 2 * time.Second
+
+	// LeaseMost is the longest lease. One that lasts longer was taken or given up before the clock of
+	// the server was set back, and counts as ended: a leader that lives renews its lease soon.
+	LeaseMost = time.Minute
 	// patience is how long Close tries to reach the server, and Open by default.
 	patience = 5 * time.Second
 	// epochMax is the largest epoch of a machine.
