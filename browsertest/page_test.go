@@ -347,6 +347,67 @@ func TestE1_Token(t *testing.T) {
 	}
 }
 
+// A page without a token goes on when the session of its application, which has ended, was renewed.
+func TestE1_SessionThatEnds(t *testing.T) {
+	s := serve(t, fast, browser.Config{})
+	ended := true
+	s.fault = func(*http.Request) int {
+		if ended {
+			return http.StatusUnauthorized
+		}
+		return 0
+	}
+	b := s.open(1280)
+	b.refusals = true
+	path := s.file("one.bin", 1000)
+	b.add(path)
+	b.await("the notice", `document.querySelector("#notice").textContent.includes("does not accept this session")`)
+	if eval[bool](b, `document.querySelector("#sign-in").open`) {
+		t.Error("the page asks for a token")
+	}
+	b.is("one.bin", "waiting")
+	seen(s, func() bool { ended = false; return true })
+	b.click("#resume-all")
+	b.is("one.bin", "succeeded")
+	s.received(path)
+}
+
+// A page whose site may store nothing sends files, and asks for a token once.
+func TestE1_WithoutStorage(t *testing.T) {
+	s := serve(t, fast, browser.Config{Token: true})
+	s.fault = func(r *http.Request) int {
+		if r.Header.Get("Authorization") != "Bearer any" {
+			return http.StatusUnauthorized
+		}
+		return 0
+	}
+	b := s.open(1280)
+	b.refusals = true
+	b.await("the dialog", `document.querySelector("#sign-in").open`)
+	b.do(`void Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("no", "SecurityError") } })`)
+	b.run(chromedp.SetValue(chromedp.CSS("#token"), "any"))
+	b.click("#sign-in button")
+	b.await("the end of the dialog", `!document.querySelector("#sign-in").open`)
+	path := s.file("one.bin", 1000)
+	b.add(path)
+	b.is("one.bin", "succeeded")
+	s.received(path)
+}
+
+// An emptied number of uploads at once changes nothing.
+func TestE1_EmptyNumberOfSlots(t *testing.T) {
+	s := serve(t, fast, browser.Config{})
+	b := s.open(1280)
+	b.do(`{ const e = document.querySelector("#slots"); e.value = ""; e.dispatchEvent(new Event("change")) }`)
+	if n := eval[string](b, `document.querySelector("#slots").value`); n != "3" {
+		t.Errorf("the number is %q, want that in force", n)
+	}
+	path := s.file("one.bin", 1000)
+	b.add(path)
+	b.is("one.bin", "succeeded")
+	s.received(path)
+}
+
 // Escape does not close the dialog of the token, also if it is pressed again: browsers let a page prevent that once.
 func TestE1_TokenAndEscape(t *testing.T) {
 	s := serve(t, fast, browser.Config{Token: true})

@@ -14,8 +14,29 @@ let framed = false;
 
 const scheduler = new Scheduler({ tus: globalThis.tus, endpoint: new URL(endpoint, location).href, headers });
 
+// A browser that keeps nothing for this site refuses access to its storage: then the token is kept
+// until the page is left.
+let kept = '';
+
+function storedToken() {
+  try {
+    return sessionStorage.getItem(tokenName) ?? kept;
+  } catch {
+    return kept;
+  }
+}
+
+function storeToken(token) {
+  kept = token;
+  try {
+    sessionStorage.setItem(tokenName, token);
+  } catch {
+    // it is in kept
+  }
+}
+
 function headers() {
-  const token = sessionStorage.getItem(tokenName);
+  const token = storedToken();
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
@@ -36,7 +57,27 @@ scheduler.addEventListener('forget', ({ detail }) => {
   showSoon();
 });
 
-scheduler.addEventListener('unauthorized', () => signIn('The server does not accept this token.'));
+let sessionEnded = false; // of a page without a token
+
+scheduler.addEventListener('unauthorized', () => {
+  if (asks === undefined) {
+    sessionEnded = true;
+    showSoon();
+    set($('notice'), 'textContent',
+      'The server does not accept this session any more. Renew it, in another tab for example, and choose “Resume all” here.');
+  } else {
+    signIn('The server does not accept this token.');
+  }
+});
+
+// renewed continues after an answer 401 to a page without a token: its user may have renewed the session.
+function renewed() {
+  if (sessionEnded) {
+    sessionEnded = false;
+    set($('notice'), 'textContent', '');
+    scheduler.authorize();
+  }
+}
 
 // showSoon shows in the next frame what has changed, however much that is.
 function showSoon() {
@@ -178,7 +219,7 @@ function showSummary() {
   $('total').firstElementChild.style.width = `${all}%`;
   $('total').setAttribute('aria-valuenow', Math.floor(all));
   $('pause-all').disabled = states.waiting + states.running === 0;
-  $('resume-all').disabled = states.paused === 0 || !scheduler.transfers.some((t) => t.state === 'paused' && !t.needsFile);
+  $('resume-all').disabled = !sessionEnded && !scheduler.transfers.some((t) => t.state === 'paused' && !t.needsFile);
   $('retry-all').disabled = states.error === 0;
   $('clear').disabled = states.succeeded + states.cancelled === 0;
 }
@@ -218,6 +259,7 @@ function timeLeft(seconds) {
 
 async function add(files) {
   set($('notice'), 'textContent', '');
+  renewed();
   for (const file of files) {
     const t = await scheduler.add(file);
     if (t.state === 'succeeded') {
@@ -232,8 +274,14 @@ $('files').addEventListener('change', (event) => {
   add(files);
 });
 $('pause-all').addEventListener('click', () => scheduler.pauseAll());
-$('resume-all').addEventListener('click', () => scheduler.resumeAll());
-$('retry-all').addEventListener('click', () => scheduler.retryAll());
+$('resume-all').addEventListener('click', () => {
+  renewed();
+  scheduler.resumeAll();
+});
+$('retry-all').addEventListener('click', () => {
+  renewed();
+  scheduler.retryAll();
+});
 $('clear').addEventListener('click', () => scheduler.forgetAll());
 $('slots').addEventListener('change', (event) => {
   if (event.target.checkValidity()) {
@@ -270,7 +318,7 @@ setInterval(() => {
 
 let asking = false; // for the token
 
-// signIn asks for the token, and keeps it in sessionStorage once the server accepts it.
+// signIn asks for the token, which is stored once the server accepts it.
 function signIn(reason) {
   asking = true;
   set($('refused'), 'textContent', reason);
@@ -294,7 +342,7 @@ $('sign-in').querySelector('form').addEventListener('submit', async (event) => {
     signIn(refused);
     return;
   }
-  sessionStorage.setItem(tokenName, token);
+  storeToken(token);
   $('token').value = '';
   asking = false;
   $('sign-in').close();
@@ -318,7 +366,7 @@ async function refusal(token) {
 }
 
 showSummary();
-if (asks !== undefined && !sessionStorage.getItem(tokenName)) {
+if (asks !== undefined && !storedToken()) {
   signIn('');
 }
 await scheduler.restore();
