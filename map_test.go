@@ -464,31 +464,39 @@ func TestA4_MapSuspendsItsSlotOnlyWhileItWaits(t *testing.T) {
 func TestA4_MapKeepsItsSlotWhileAnInputWaitsForRoom(t *testing.T) {
 	eachMap(t, func(t mapTrial) {
 		s := stint.New(2, stint.Config{Queue: 1})
-		gate := make(chan struct{})
+		computes, end := make(chan struct{}), make(chan struct{})
+		inputs := func(yield func(int) bool) { // all but the first while the body computes
+			more := yield(0)
+			<-computes
+			for n := 1; n < 4 && more; n++ {
+				more = yield(n)
+			}
+		}
 		var running atomic.Int32
 		fn := func(_ context.Context, n int) (int, error) {
 			running.Add(1)
 			defer running.Add(-1)
 			if n > 0 {
-				<-gate
+				<-end
 			}
 			return n, nil
 		}
 		_, _ = stint.Run(t.Context(), s, func(ctx context.Context) (int, error) {
-			for n, err := range t.over(ctx, s, upTo(4), fn) {
+			for n, err := range t.over(ctx, s, inputs, fn) {
 				if err != nil {
 					t.Errorf("input %d: %v", n, err)
 				}
 				if n > 0 {
 					continue
 				}
+				close(computes)
 				synctest.Wait() // input 1 runs, 2 is queued, 3 waits for room
 				stats := s.Stats()
 				if stats.Blocked != 1 || stats.Suspended != 0 || running.Load() != 1 {
 					t.Errorf("%d calls run beside the range, %d are suspended, %d blocked; want 1, 0, 1",
 						running.Load(), stats.Suspended, stats.Blocked)
 				}
-				close(gate)
+				close(end)
 			}
 			return 0, nil
 		})

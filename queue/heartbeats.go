@@ -68,8 +68,8 @@ func (h *heartbeats) wait() {
 func (h *heartbeats) send(ctx context.Context) error {
 	r := h.s.report()
 	if h.saving == nil && r.saves() {
-		ended := make(chan error, 1)
-		go func() { ended <- h.s.send(ctx, r) }()
+		ended, full := make(chan error, 1), r
+		go func() { ended <- h.s.send(ctx, full) }()
 		select {
 		case err := <-ended:
 			if !errors.Is(err, ErrUnavailable) {

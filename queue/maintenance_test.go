@@ -42,9 +42,9 @@ func TestC2_MaintenanceIsPostponed(t *testing.T) {
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		r.submit("k", queue.Options{RunAt: time.Now().Add(time.Millisecond)})
 		time.Sleep(time.Minute)
+		r.end()
 		if s.next < time.Second {
 			t.Errorf("the store was maintained %v after the stop", s.next)
 		}
-		r.end()
 	})
 }

@@ -186,7 +186,8 @@ func (p *port) Heartbeat(
 		sent[i] = heartbeats[from]
 	}
 	c := &call{name: "Heartbeat", now: now, args: sent}
-	err = p.make(ctx, c, "", func(s queue.Store) error {
+	saves := slices.ContainsFunc(sent, func(b queue.Heartbeat) bool { return b.Checkpoint != nil })
+	err = p.make(ctx, c, fmt.Sprint(now, saves), func(s queue.Store) error { // a worker may have several under way
 		answers, err := s.Heartbeat(ctx, now, worker, sent)
 		c.answer = answers
 		if err != nil {
