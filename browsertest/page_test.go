@@ -384,7 +384,8 @@ func TestE1_WithoutStorage(t *testing.T) {
 	b := s.open(1280)
 	b.refusals = true
 	b.await("the dialog", `document.querySelector("#sign-in").open`)
-	b.do(`void Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("no", "SecurityError") } })`)
+	b.do(`void Object.defineProperty(window, "sessionStorage", {
+		get() { throw new DOMException("no", "SecurityError") } })`)
 	b.run(chromedp.SetValue(chromedp.CSS("#token"), "any"))
 	b.click("#sign-in button")
 	b.await("the end of the dialog", `!document.querySelector("#sign-in").open`)
