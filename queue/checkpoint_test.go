@@ -94,6 +94,7 @@ func TestC6_HeartbeatsThatHang(t *testing.T) {
 	}
 	for name, h := range map[string]*hangingStore{
 		"one":                {hangs: func(n int, _ []queue.Heartbeat) bool { return n == 20 }},
+		"two in a row":       {hangs: func(n int, _ []queue.Heartbeat) bool { return n == 20 || n == 21 }},
 		"with checkpoints":   {hangs: withCheckpoint},
 		"by a bare time-out": {hangs: withCheckpoint, bare: context.DeadlineExceeded},
 		"as a store says":    {hangs: withCheckpoint, bare: queue.ErrUnavailable},

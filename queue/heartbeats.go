@@ -25,12 +25,17 @@ func (s *session) heartbeatUntil(ctx context.Context) {
 	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll, heartbeatMost)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	h := heartbeats{s: s, first: min((s.q.cfg.Lease-every)/4, heartbeatMost)}
+	h := heartbeats{s: s, first: min((s.q.cfg.Lease-every)/5, heartbeatMost)}
 	defer h.wait()
 	h.patience = h.first
 	for ctx.Err() == nil { // even if another event came together with its end
+		select {
+		case err := <-h.saving: // even if the tick came together with it
+			h.saved(ctx, err)
+		default:
+		}
 		if err := h.send(ctx); errors.Is(err, errLate) {
-			h.patience *= 2
+			h.patience = min(2*h.patience, heartbeatMost)
 			continue // it has waited
 		}
 		h.patience = h.first
@@ -38,8 +43,7 @@ func (s *session) heartbeatUntil(ctx context.Context) {
 		case <-tick.C:
 		case <-s.ordered:
 		case err := <-h.saving:
-			h.saving = nil
-			_ = h.log(ctx, err)
+			h.saved(ctx, err)
 		case <-ctx.Done():
 		}
 		taken(tick.C) // one heartbeat serves all requests for one
@@ -64,6 +68,12 @@ func (h *heartbeats) wait() {
 	}
 }
 
+// saved records the end of a call that took long.
+func (h *heartbeats) saved(ctx context.Context, err error) {
+	h.saving = nil
+	_ = h.log(ctx, err)
+}
+
 // send sends a heartbeat of the worker and its tasks. Its error is logged.
 func (h *heartbeats) send(ctx context.Context) error {
 	r := h.s.report()
@@ -76,7 +86,7 @@ func (h *heartbeats) send(ctx context.Context) error {
 				return h.log(ctx, err)
 			}
 			// A checkpoint must not cost a lease, so the heartbeat is sent again without any.
-		case <-time.After(h.patience):
+		case <-time.After(h.first):
 			h.saving = ended
 		case <-ctx.Done():
 			h.saving = ended

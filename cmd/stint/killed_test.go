@@ -147,7 +147,8 @@ func TestKilled_TakesWholeGroupsAlong(t *testing.T) {
 // does that frees much memory.
 func TestKilled_WatcherWaitsForTheProcesses(t *testing.T) {
 	const bytes = 150 << 20
-	cmd := command(t, "run", "--progress", "none", "-n0", fmt.Sprintf("head -c %d /dev/zero | tail", bytes), ":::", "1")
+	job := fmt.Sprintf("{ head -c %d /dev/zero; sleep 1000; } | tail", bytes)
+	cmd := command(t, "run", "--progress", "none", "-n0", job, ":::", "1")
 	start(t, cmd)
 	watcher := watcherOf(t, cmd.Process.Pid)
 	var tail int

@@ -106,6 +106,17 @@ func TestRun_ShellsOfTheCommandAreRefused(t *testing.T) {
 	stint(t, "a b\n", "run", "sh", "-c", `echo "$1"`, "sh", "{}").want(t, "a b\n", "", 0)
 	stint(t, "", "run", "sh", "-c", "{}", ":::", "echo meant").want(t, "meant\n", "", 0)
 	stint(t, "", "run", "echo", "sh", "-c", "{}", ":::", "a").want(t, "sh -c a\n", "", 0)
+	for _, words := range [][]string{
+		{"flock", "lock", "tar", "-czf", "{}.tgz", "{}"},
+		{"flock", "-w", "5", "lock", "gcc", "-c", "{}.c"},
+		{"runuser", "-u", "bob", "--", "rsync", "-ac", "{}/", "h:{}"},
+		{"su", "bob"},
+	} {
+		words = append([]string{"run", "--dry-run"}, words...)
+		if r := stint(t, "a", words...); r.status != 0 {
+			t.Errorf("%q: status %d, %s", words, r.status, r.stderr)
+		}
+	}
 	stint(t, "", "run", "env", "SHELL=/bin/sh", "echo", "-c", "of {}", ":::", "a").want(t, "-c of a\n", "", 0)
 }
 

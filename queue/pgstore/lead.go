@@ -20,6 +20,9 @@ type leader struct {
 	format int
 }
 
+// leads reports whether the lease has not ended.
+func (l *leader) leads() bool { return l.Left > 0 && l.Left <= dbrows.LeaseOfNow }
+
 // Lead is as [dbrows.DB] says. A process that waits to lead calls it again and again: while
 // another one leads, it reads the row of the leader and locks nothing.
 func (r *rows) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (t dbrows.Term, err error) {
@@ -28,7 +31,7 @@ func (r *rows) Lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 		switch {
 		case found.format == 0 && r.existing:
 			err = refusal{fmt.Errorf("%w: there is no store: it would have a table %s.leader", queue.ErrInvalid, r.plain)}
-		case found.id != r.id && found.Left > 0 && found.Left <= dbrows.LeaseMost:
+		case found.id != r.id && found.leads():
 			err = &queue.LedError{Leader: found.Leader}
 		case found.format < len(r.migrations):
 			err = r.migrate(ctx)
@@ -93,7 +96,7 @@ func (r *rows) take(ctx context.Context, as queue.Leader, lease time.Duration) (
 			id = $1, name = $2, contact = $4, until = clock_timestamp() + make_interval(secs => $3)
 		where id = $1 or until <= clock_timestamp() or until > clock_timestamp() + make_interval(secs => $5)
 		returning epoch, (select number from $schema.batch for update)`),
-		r.id, as.Name, lease.Seconds(), as.Contact, dbrows.LeaseMost.Seconds()).
+		r.id, as.Name, lease.Seconds(), as.Contact, dbrows.LeaseOfNow.Seconds()).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&t.Epoch, &t.Batch) })
 	err = r.pool.SendBatch(ctx, b).Close()
 	if errors.Is(err, pgx.ErrNoRows) {

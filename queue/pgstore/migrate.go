@@ -55,7 +55,7 @@ func (r *rows) migrate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if found.format < len(r.migrations) && found.Left > 0 {
+		if found.format < len(r.migrations) && found.leads() {
 			return &queue.LedError{Leader: found.Leader}
 		}
 		for ; found.format < len(r.migrations); found.format++ {

@@ -339,7 +339,7 @@ func TestC6_ServerDiskIsFull(t *testing.T) {
 }
 
 // A lease that was taken or given up before the clock of the server was set back keeps no other process
-// from leading. While its leader lives, it renews the lease: the other one waits for that.
+// from leading, unless its leader has renewed it since.
 func TestC11_LeaseOfAClockThatWasSetBack(t *testing.T) {
 	dsn, schema := sharedServer(t), newSchema()
 	a, b := connect(t, dsn, schema), connect(t, dsn, schema)

@@ -71,7 +71,6 @@ var remediesTable = map[string]struct {
 	"3D000":        {"create the database, or check the name in the URL", true},
 	"42501":        {"grant the privilege, or create the schema for this user: CREATE SCHEMA … AUTHORIZATION …", true},
 	undefinedTable: {"the tables of the store are gone: restore them from a copy of the database", false},
-	leaderChanged:  {"the server has another leader, or another batch, than this process expects; it is looked up", false},
 	"25006":        {"the server is a replica, or is set to read only: use the primary server", false},
 	"26000":        {notPrepared, false},
 	"42P05":        {notPrepared, false},
@@ -99,6 +98,9 @@ func explain(err error) error {
 			return refusal{fmt.Errorf("the server has no TLS: set ssl on there, or another sslmode in the URL: %w", err)}
 		}
 		return err
+	}
+	if pg.Code == leaderChanged {
+		return errors.New("the server has another leader, or another batch, than this process expects; it is looked up")
 	}
 	remedy, ok := remediesTable[pg.Code]
 	if !ok {

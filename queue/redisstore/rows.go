@@ -96,7 +96,7 @@ func (r *rows) lead(ctx context.Context, as queue.Leader, lease time.Duration) (
 		}
 	}
 	answer, err := r.run(ctx, r.want, r.scripts.lead, keys, format, r.id, as.Name, lease.Milliseconds(), as.Contact,
-		dbrows.LeaseMost.Milliseconds())
+		dbrows.LeaseOfNow.Milliseconds())
 	if err != nil {
 		return t, err
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stintgo/stint/queue"
 	"github.com/stintgo/stint/queue/internal/machine"
@@ -303,8 +304,9 @@ func (b *batch) add(c machine.Change) bool {
 func (b *batch) apply() error {
 	if b.err == nil && len(b.changes) > 0 {
 		b.err = b.to.Apply(b.changes)
+		grows := slices.ContainsFunc(b.changes, func(c machine.Change) bool { return c.Value != nil })
 		b.changes, b.bytes = nil, 0
-		if b.err == nil && b.to.Room != nil {
+		if b.err == nil && grows && b.to.Room != nil {
 			b.err = b.to.Room()
 		}
 	}

@@ -107,12 +107,13 @@ func (r *draftReceiver) draftCreate(w http.ResponseWriter, req *http.Request, na
 	h := w.Header()
 	h.Set("Location", r.location(u))
 	h.Set(uploadLimit, r.limits(u))
-	if takesInterim(w, req) {
+	named := takesInterim(w, req)
+	if named {
 		w.WriteHeader(statusResumption)
 	}
 	if err := r.draftReceive(w, req, s, complete); err != nil {
 		h.Set(uploadComplete, booleanNo)
-		if u.offset == 0 && errorIs[*refusal](err) { // the client sends it again by another creation
+		if !named && u.offset == 0 && errorIs[*refusal](err) { // its client does not know it, and creates another
 			h.Del("Location")
 			err = errors.Join(err, u.cancel())
 		}

@@ -126,8 +126,9 @@ func TestDraft_UnknownLength(t *testing.T) {
 		s.want(s.draft(version, "PUT", s.url+"a", stream, "Upload-Complete", "?1"), 201, "Upload-Complete", "?1")
 		s.file("a", data)
 		stream = struct{ io.Reader }{bytes.NewReader(append(data, 'x'))}
-		a := s.draft(version, "PUT", s.url+"b", stream, "Upload-Complete", "?1")
-		s.want(a, 413, "Upload-Complete", "?0", "Location", "")
+		a := s.want(s.draft(version, "PUT", s.url+"b", stream, "Upload-Complete", "?1"), 413, "Upload-Complete", "?0")
+		s.want(s.draft(version, "DELETE", a.Header.Get("Location"), nil), 204)
+		s.want(s.draft(version, "HEAD", a.Header.Get("Location"), nil), 404)
 		s.names("a")
 		s.clean()
 	}

@@ -99,7 +99,7 @@ func (f *file) addLane(rec laneRecord) (*upload, error) {
 		return nil, refuse(statusConflict, "the file is complete already")
 	case rec.Start < 0 || rec.Length < 0 || end < rec.Start || end > f.rec.Total:
 		return nil, refuse(statusBadRequest, "the part is not within the %d bytes of the file", f.rec.Total)
-	case f.lanes.count() >= lanesMax:
+	case f.lanes.count() >= lanesMax, len(f.lanes) >= 16*lanesMax: // failed ones have records, too
 		return nil, refuse(statusBadRequest, "a file can have at most %d parts", lanesMax)
 	}
 	if u, err := f.lanes.at(rec.Start, end); u != nil || err != nil {
@@ -188,7 +188,7 @@ func (f *file) abandon() {
 	f.release()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.users > 0 || f.gone || f.lanes.first() != nil {
+	if f.users > 0 || f.gone || f.renamed || f.lanes.first() != nil {
 		return
 	}
 	if err := f.removeLocked(); err != nil {

@@ -17,9 +17,12 @@ const (
 	// the server does not answer for 2 s, another process may lead.
 	defaultLease = 2 * time.Second
 
-	// LeaseMost is the longest lease. One that lasts longer was taken or given up before the clock of
-	// the server was set back, and counts as ended: a leader that lives renews its lease soon.
+	// LeaseMost is the longest lease.
 	LeaseMost = time.Minute
+	// LeaseOfNow is the longest time for which a lease may last still. One that lasts longer was taken or
+	// given up before the clock of the server was set back, and counts as ended, since its leader may
+	// have gone with that clock. If the leader lives, it may answer calls that read until its next renewal.
+	LeaseOfNow = 2 * LeaseMost
 	// patience is how long Close tries to reach the server, and Open by default.
 	patience = 5 * time.Second
 	// epochMax is the largest epoch of a machine.

@@ -20,7 +20,7 @@ let kept = '';
 
 function storedToken() {
   try {
-    return sessionStorage.getItem(tokenName) ?? kept;
+    return kept || (sessionStorage.getItem(tokenName) ?? '');
   } catch {
     return kept;
   }

@@ -157,7 +157,7 @@ const (
 	mostThreads = 8000
 	// fewJobs is a number of jobs for which the room for processes is not determined, which takes
 	// milliseconds: mostly it is there.
-	fewJobs = 64
+	fewJobs = 16
 )
 
 // mostJobs returns how many jobs the system allows at once. text is the number that is asked for, or

@@ -20,7 +20,7 @@ func TestB5_MostJobs(t *testing.T) {
 		{"0", 1 << 30, files},
 		{"", 2, files},
 		{"4", 2, files},
-		{"64", 2, files},
+		{"16", 2, files},
 	} {
 		if got := mostJobs(c.text, func() int { return c.room }); got != c.want {
 			t.Errorf("-j %s, room for %d: %d jobs, want %d", c.text, c.room, got, c.want)

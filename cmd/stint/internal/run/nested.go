@@ -29,8 +29,27 @@ var runsTable = map[string]bool{
 	"unshare": true,
 }
 
-// scriptsTable has programs that run a script in a shell with their option -c.
-var scriptsTable = []string{"flock", "runuser", "su"}
+// scriptsTable has programs that run the script of their option -c in a shell, after so many operands at
+// most: a file, or a user.
+var scriptsTable = map[string]int{"flock": 1, "runuser": 1, "su": 1}
+
+// scriptOf returns the index of the script that a program of scriptsTable runs, or -1.
+func scriptOf(words []string) int {
+	operands := 0
+	for i := 1; i+1 < len(words) && operands <= scriptsTable[filepath.Base(words[0])]; i++ {
+		switch words[i] {
+		case "-c", "--command":
+			return i + 1
+		case "-w", "--timeout", "-E", "--conflict-exit-code", "-s", "--shell", "-g", "--group":
+			i++ // its value
+		default:
+			if !strings.HasPrefix(words[i], "-") {
+				operands++
+			}
+		}
+	}
+	return -1
+}
 
 // wraps reports whether a program runs the one named after its options.
 func wraps(name string) bool { return Executes(name) || runsTable[name] }
@@ -50,7 +69,13 @@ func checkNestedShell(words []string, templates []template.Template) error {
 		words, templates = words[inner+1:], templates[inner+1:]
 	}
 	shell := filepath.Base(words[0])
-	if !slices.Contains(shellsTable, shell) && !slices.Contains(scriptsTable, shell) {
+	if _, ok := scriptsTable[shell]; ok {
+		if i := scriptOf(words); i > 0 {
+			return checkScript(shell, words[i], templates[i])
+		}
+		return nil
+	}
+	if !slices.Contains(shellsTable, shell) {
 		return nil
 	}
 	reads := false // the next word that is not an option is a script
@@ -68,12 +93,17 @@ func checkNestedShell(words []string, templates []template.Template) error {
 		if !reads {
 			continue
 		}
-		if name := templates[i].Input(); name != "" && name != word {
-			return fmt.Errorf("%s is in the script of %s -c, %w: leave %s -c out, since stint runs a command of one word "+
-				"in /bin/sh and quotes the input, or write \"$1\" in the script and %s %s after it; the script is: %s",
-				name, shell, template.ErrCode, shell, shell, name, word)
-		}
-		return nil
+		return checkScript(shell, word, templates[i])
+	}
+	return nil
+}
+
+// checkScript refuses a script with an input in it, unless the input is the script.
+func checkScript(shell, script string, t template.Template) error {
+	if name := t.Input(); name != "" && name != script {
+		return fmt.Errorf("%s is in the script of %s -c, %w: leave %s -c out, since stint runs a command of one word "+
+			"in /bin/sh and quotes the input, or write \"$1\" in the script and %s %s after it; the script is: %s",
+			name, shell, template.ErrCode, shell, shell, name, script)
 	}
 	return nil
 }
