@@ -20,7 +20,8 @@ var errLate = fmt.Errorf("%w: no answer", ErrUnavailable)
 // on the answers. A store may wait for its disk before it answers a heartbeat with checkpoints, and
 // does not without any; and any connection may be dead. So a call with checkpoints that takes long
 // goes on beside heartbeats without them, and one of these that has no answer is given up and
-// repeated with twice the patience. All three fit into a lease.
+// repeated with twice the patience. The call with checkpoints, a heartbeat that is given up and its
+// repetition fit into a lease.
 func (s *session) heartbeatUntil(ctx context.Context) {
 	every := min(s.q.cfg.Lease/3, s.q.cfg.Poll, heartbeatMost)
 	tick := time.NewTicker(every)

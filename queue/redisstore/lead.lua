@@ -4,8 +4,8 @@
 -- which programs of format 1 refuse.
 --
 -- KEYS: leader, leases, and the rows of each letter from a to z.
--- ARGV: format, id, name, lease in milliseconds, contact, milliseconds. A lease that lasts longer than the last is from
--- before the clock was set back, and counts as ended.
+-- ARGV: format, id, name, lease in milliseconds, contact, and the most milliseconds for which a lease may last still:
+-- one that lasts longer was taken before the clock was set back, and counts as ended.
 -- Returns leads, epoch, batch, vacant in milliseconds, and what full.lua says; or why the caller does not lead: led,
 -- name, since, left, contact; type, key, type; format, format; or headless, key.
 for _, key in ipairs(KEYS) do

@@ -40,6 +40,37 @@ func (c *crash) step(do func()) error {
 	return errCrash
 }
 
+func newDisk() *disk { return &disk{rows: map[string][]byte{}} }
+
+// usedDisk returns a disk with a store that has been used, and its content.
+func usedDisk(t *testing.T) (d *disk, has map[string]string) {
+	t.Helper()
+	d = newDisk()
+	store, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, store)
+	has = content(t, store)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d, has
+}
+
+// has opens the store of a disk, and checks its content.
+func has(t *testing.T, d *disk, want map[string]string) {
+	t.Helper()
+	store, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, content(t, store), want)
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // place is the disk as a place whose changes and openings are steps.
 func (d *disk) place(name string, c *crash) relocate.Place {
 	return relocate.Place{Name: name, Open: func(context.Context, bool) (*relocate.Rows, error) {
@@ -182,17 +213,8 @@ func moveWithCrashes(t *testing.T, crashes ...int) {
 func TestC11_MoveElsewhereAfterACrash(t *testing.T) {
 	const steps = 3 // changes before the rows are gone: two marks and the rows
 	for n := range 2*steps + 1 {
-		from, other := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
-		to := &disk{rows: map[string][]byte{}}
-		store, err := from.open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		use(t, store)
-		want := content(t, store)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		from, want := usedDisk(t)
+		other, to := newDisk(), newDisk()
 		c, never := &crash{left: 1 + n/2, after: n%2 == 1}, &crash{left: 1 << 30}
 		if _, err := relocate.Move(t.Context(), from.place("from", c), other.place("other", c)); !errors.Is(err, errCrash) {
 			t.Fatal(err)
@@ -200,35 +222,21 @@ func TestC11_MoveElsewhereAfterACrash(t *testing.T) {
 		if _, err := relocate.Move(t.Context(), from.place("from", never), to.place("to", never)); err != nil {
 			t.Fatal(n, err)
 		}
-		_, err = relocate.Move(t.Context(), from.place("from", never), other.place("other", never))
+		_, err := relocate.Move(t.Context(), from.place("from", never), other.place("other", never))
 		if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "have been moved to to") {
 			t.Errorf("step %d: the first move is repeated with %v", n, err)
 		}
 		if s, err := other.open(); err == nil && len(other.rows) > 0 {
 			t.Errorf("step %d: the first new store can be opened, with %d rows: %v", n, len(other.rows), s.Close())
 		}
-		if store, err = to.open(); err != nil {
-			t.Fatal(err)
-		}
-		same(t, content(t, store), want)
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		has(t, to, want)
 	}
 }
 
 // TestC11_MoveToAFullServer: a move stops when the new store should grow no more, and the old one can be opened.
 func TestC11_MoveToAFullServer(t *testing.T) {
-	from, to := &disk{rows: map[string][]byte{}}, &disk{rows: map[string][]byte{}}
-	store, err := from.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	use(t, store)
-	want := content(t, store)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	from, want := usedDisk(t)
+	to := newDisk()
 	never, errFull := &crash{left: 1 << 30}, errors.New("full")
 	place := to.place("to", never)
 	open := place.Open
@@ -240,13 +248,7 @@ func TestC11_MoveToAFullServer(t *testing.T) {
 	if _, err := relocate.Move(t.Context(), from.place("from", never), place); !errors.Is(err, errFull) {
 		t.Errorf("the move returns %v", err)
 	}
-	if store, err = from.open(); err != nil {
-		t.Fatal(err)
-	}
-	same(t, content(t, store), want)
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
+	has(t, from, want)
 }
 
 // TestC11_MoveOfAnotherStoreOfTheName: a store with the name of the one whose move is not

@@ -165,7 +165,7 @@ const (
 func mostJobs(text string, room func() int) int {
 	most := filesJobs()
 	n, err := jobcount.Parse(text, jobcount.Machine{CPUs: runtime.GOMAXPROCS(0), Most: most})
-	if few := err == nil && n <= fewJobs || text == ""; few {
+	if text == "" || err == nil && n <= fewJobs {
 		return most
 	}
 	return min(most, roomJobs(room()))

@@ -29,8 +29,8 @@ var runsTable = map[string]bool{
 	"unshare": true,
 }
 
-// scriptsTable has programs that run the script of their option -c in a shell, after so many operands at
-// most: a file, or a user.
+// scriptsTable has programs that run the script of their option -c in a shell. The number is how many operands,
+// a file or a user, may precede the option.
 var scriptsTable = map[string]int{"flock": 1, "runuser": 1, "su": 1}
 
 // scriptOf returns the index of the script that a program of scriptsTable runs, or -1.
@@ -71,7 +71,8 @@ func checkNestedShell(words []string, templates []template.Template) error {
 	shell := filepath.Base(words[0])
 	if _, ok := scriptsTable[shell]; ok {
 		if i := scriptOf(words); i > 0 {
-			return checkScript(shell, words[i], templates[i])
+			return checkScript(shell, words[i], templates[i],
+				"use a form without -c, as in flock FILE COMMAND or runuser -u USER -- COMMAND")
 		}
 		return nil
 	}
@@ -93,17 +94,18 @@ func checkNestedShell(words []string, templates []template.Template) error {
 		if !reads {
 			continue
 		}
-		return checkScript(shell, word, templates[i])
+		return checkScript(shell, word, templates[i], fmt.Sprintf("leave %s -c out, since stint runs a command of one "+
+			"word in /bin/sh and quotes the input, or write \"$1\" in the script and %s %s after it",
+			shell, shell, templates[i].Input()))
 	}
 	return nil
 }
 
 // checkScript refuses a script with an input in it, unless the input is the script.
-func checkScript(shell, script string, t template.Template) error {
+func checkScript(program, script string, t template.Template, remedy string) error {
 	if name := t.Input(); name != "" && name != script {
-		return fmt.Errorf("%s is in the script of %s -c, %w: leave %s -c out, since stint runs a command of one word "+
-			"in /bin/sh and quotes the input, or write \"$1\" in the script and %s %s after it; the script is: %s",
-			name, shell, template.ErrCode, shell, shell, name, script)
+		return fmt.Errorf("%s is in the script of %s -c, %w: %s; the script is: %s",
+			name, program, template.ErrCode, remedy, script)
 	}
 	return nil
 }
